@@ -1,0 +1,6 @@
+//! Operations: one file each, with its shape checks, its parameters, and which kernels compute it and its gradient.
+//!
+//! The maths stands at the top of the shader of the same name.
+
+pub mod column_sum;
+pub mod rms_norm;

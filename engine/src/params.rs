@@ -1,0 +1,206 @@
+//! Parameters: names, shapes, initial values, and where each lives in the one flat arena.
+//!
+//! Values, gradients and both Adam moments are each one buffer with the same layout, so that the optimiser and the gradient
+//! norm are a dispatch or two. A mechanism declares its parameters as [`ParamSpec`]s; names are those of the checkpoint.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::random;
+use crate::shape::Shape;
+
+/// Every parameter starts on this many elements (256 bytes of `f32`), the offset alignment that WebGPU promises.
+pub const ALIGNMENT: usize = 64;
+
+/// Initial values of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Init {
+    /// All the same value.
+    Constant(f64),
+    /// Given values, row-major.
+    Values(Vec<f64>),
+    /// The identity matrix.
+    Identity,
+    /// Independent normal numbers with this standard deviation.
+    Normal(f64),
+}
+
+/// What a parameter belongs to: the optimiser treats each group alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Group {
+    /// Belongs to the residual mechanism: its learning rate is multiplied by `train.lr_mult.routing`.
+    pub routing: bool,
+    /// Is decayed by AdamW (group D of the checkpoint format).
+    pub decay: bool,
+}
+
+/// Declaration of one parameter.
+#[derive(Clone, Debug)]
+pub struct ParamSpec {
+    /// Name in the checkpoint, such as `model.layers.0.attn_dar.query`.
+    pub name: String,
+    /// Shape in the checkpoint; matrices are `[out, in]`.
+    pub shape: Shape,
+    /// Initial values.
+    pub init: Init,
+    /// Optimiser group.
+    pub group: Group,
+}
+
+impl ParamSpec {
+    /// A parameter of the base model.
+    pub fn base(name: impl Into<String>, shape: impl Into<Shape>, init: Init, decay: bool) -> Self {
+        Self {
+            name: name.into(),
+            shape: shape.into(),
+            init,
+            group: Group {
+                routing: false,
+                decay,
+            },
+        }
+    }
+
+    /// A parameter of the residual mechanism, not decayed.
+    pub fn routing(name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> Self {
+        Self {
+            name: name.into(),
+            shape: shape.into(),
+            init,
+            group: Group {
+                routing: true,
+                decay: false,
+            },
+        }
+    }
+}
+
+/// All parameters of a model and their places in the arena.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    specs: Vec<ParamSpec>,
+    offsets: Vec<usize>,
+    index: HashMap<String, usize>,
+    groups: Vec<(Group, Range<usize>)>,
+    len: usize,
+}
+
+impl Parameters {
+    /// Lay out the arena: parameters of one group lie together, in the order of declaration.
+    ///
+    /// # Errors
+    /// If two parameters have the same name.
+    pub fn layout(specs: Vec<ParamSpec>) -> Result<Self> {
+        let mut index = HashMap::new();
+        for (number, spec) in specs.iter().enumerate() {
+            if index.insert(spec.name.clone(), number).is_some() {
+                return Err(Error::Op {
+                    op: "parameters",
+                    message: format!("`{}` is declared twice", spec.name),
+                });
+            }
+        }
+        let mut order: Vec<usize> = (0..specs.len()).collect();
+        order.sort_by_key(|&number| specs[number].group);
+        let (mut offsets, mut groups, mut len) =
+            (vec![0; specs.len()], Vec::<(Group, Range<usize>)>::new(), 0);
+        for number in order {
+            let group = specs[number].group;
+            let end = len + specs[number].shape.len().next_multiple_of(ALIGNMENT);
+            match groups.last_mut() {
+                Some((last, range)) if *last == group => range.end = end,
+                _ => groups.push((group, len..end)),
+            }
+            offsets[number] = len;
+            len = end;
+        }
+        Ok(Self {
+            specs,
+            offsets,
+            index,
+            groups,
+            len,
+        })
+    }
+
+    /// Declarations in order.
+    #[must_use]
+    pub fn specs(&self) -> &[ParamSpec] {
+        &self.specs
+    }
+
+    /// Length of the arena in elements, padding included.
+    #[must_use]
+    pub fn arena_len(&self) -> usize {
+        self.len
+    }
+
+    /// Number of trained numbers, padding not included.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.specs.iter().map(|spec| spec.shape.len()).sum()
+    }
+
+    /// Number of trained numbers of the residual mechanism.
+    #[must_use]
+    pub fn routing_count(&self) -> usize {
+        self.specs
+            .iter()
+            .filter(|spec| spec.group.routing)
+            .map(|spec| spec.shape.len())
+            .sum()
+    }
+
+    /// The optimiser's groups and their ranges of the arena.
+    #[must_use]
+    pub fn groups(&self) -> &[(Group, Range<usize>)] {
+        &self.groups
+    }
+
+    /// Number of a parameter.
+    #[must_use]
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
+    }
+
+    /// Range of a parameter in the arena.
+    #[must_use]
+    pub fn range(&self, number: usize) -> Range<usize> {
+        self.offsets[number]..self.offsets[number] + self.specs[number].shape.len()
+    }
+
+    /// Name of the parameter that holds element `offset` of the arena.
+    #[must_use]
+    pub fn name_at(&self, offset: usize) -> Option<&str> {
+        (0..self.specs.len())
+            .find(|&number| self.range(number).contains(&offset))
+            .map(|number| self.specs[number].name.as_str())
+    }
+
+    /// The arena filled with initial values. Each parameter has a random stream of its own that depends on the seed and its
+    /// name only: with one seed, models that differ in mechanism share their common weights.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "parameters are f32")]
+    pub fn initial_values(&self, seed: u64) -> Vec<f32> {
+        let mut arena = vec![0.0; self.len];
+        for (number, spec) in self.specs.iter().enumerate() {
+            let values = &mut arena[self.range(number)];
+            match &spec.init {
+                Init::Constant(value) => values.fill(*value as f32),
+                Init::Values(given) => values
+                    .iter_mut()
+                    .zip(given)
+                    .for_each(|(to, from)| *to = *from as f32),
+                Init::Identity => values
+                    .iter_mut()
+                    .step_by(spec.shape.last() as usize + 1)
+                    .for_each(|v| *v = 1.0),
+                Init::Normal(deviation) => {
+                    random::fill_normal(values, *deviation, seed, &spec.name)
+                }
+            }
+        }
+        arena
+    }
+}

@@ -1,0 +1,755 @@
+//! Reverse-mode autodiff by recording.
+//!
+//! Nothing runs while a model is recorded. Calling an op writes its kernels down, in order, and keeps the op, so that
+//! [`Tape::backward`] can write down the kernels of its gradient. [`Tape::finish`] decides which bytes each tensor gets.
+//! The result is a [`Plan`]: a flat list of kernel calls that is executed, unchanged, once a training step.
+//!
+//! Two rules make this simple:
+//! * **Recording order is a topological order**, so its reverse is all the graph walking that `backward` needs.
+//! * **Forward writes, backward adds.** The recorder knows who comes first: [`Recorder::grad`] says whether a gradient has
+//!   been written before, and the kernel stores or adds. No gradient has to be cleared, except those of parameters,
+//!   which are cleared once a step and always added to (that makes gradient accumulation free).
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::kernel::{Element, Kernel, Params};
+use crate::params::{ALIGNMENT, Parameters};
+use crate::plan::{Arg, External, Home, Limits, Plan, Step, Storage, StorageId};
+use crate::shape::Shape;
+
+/// A handle to numbers on a tape: an id and a shape. Copy it freely; the tape owns the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    id: usize,
+    /// Its shape.
+    pub shape: Shape,
+}
+
+/// Depth sources in one buffer of slots `[slots, rows, dim]`, each written once.
+///
+/// One buffer, because a kernel has only eight bindings and a site may read dozens of sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct History {
+    id: usize,
+    /// Tokens.
+    pub rows: u32,
+    /// Width.
+    pub dim: u32,
+    /// Elements from one slot to the next.
+    pub stride: u32,
+}
+
+/// A filled slot of a [`History`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Position in the history.
+    pub index: u32,
+    /// The tensor in it.
+    pub tensor: Tensor,
+}
+
+/// One differentiable operation. `forward` writes outputs, `backward` adds into gradients.
+///
+/// Both may be recorded more than once for one op (`Tape::checkpoint` records `forward` again), so neither may change
+/// the op.
+pub trait Op: Debug + Send + Sync {
+    /// Name for messages.
+    fn name(&self) -> &'static str;
+    /// Record the kernels that compute the outputs `y` from the inputs `x`.
+    ///
+    /// # Errors
+    /// If a kernel call is malformed.
+    fn forward(&self, rec: &mut Recorder, x: &[Tensor], y: &[Tensor]) -> Result<()>;
+    /// Record the kernels that add to the gradients of `x`, given the gradients of `y`. Called only if at least one
+    /// output has a gradient.
+    ///
+    /// # Errors
+    /// If a kernel call is malformed.
+    fn backward(&self, rec: &mut Recorder, x: &[Tensor], y: &[Tensor]) -> Result<()>;
+}
+
+/// Where to put a gradient.
+#[derive(Clone, Copy, Debug)]
+pub struct Grad {
+    /// The range.
+    pub arg: Arg,
+    /// 1: add to what is there. 0: this is the first contribution, store it.
+    pub add: u32,
+}
+
+#[derive(Debug)]
+struct Info {
+    value: Arg,
+    grad: Option<Arg>,
+    /// Something trainable lies behind it.
+    tracked: bool,
+    /// A kernel that writes the gradient has been recorded.
+    grad_written: bool,
+    /// A parameter: its gradient is cleared at the start of a step.
+    parameter: bool,
+    /// Set for tensors in a history: the history and the slot.
+    slot: Option<(usize, usize)>,
+}
+
+#[derive(Debug)]
+struct HistoryInfo {
+    values: StorageId,
+    grads: StorageId,
+    slots: Vec<Option<Tensor>>,
+}
+
+#[derive(Debug)]
+struct Node {
+    op: Arc<dyn Op>,
+    inputs: Vec<Tensor>,
+    outputs: Vec<Tensor>,
+    scope: String,
+}
+
+/// What an op may do while it is recorded.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    storages: Vec<Storage>,
+    tensors: Vec<Info>,
+    histories: Vec<HistoryInfo>,
+    steps: Vec<Step>,
+    scope: String,
+}
+
+impl Recorder {
+    /// The numbers of a tensor.
+    #[must_use]
+    pub fn value(&self, tensor: Tensor) -> Arg {
+        self.tensors[tensor.id].value
+    }
+
+    /// Where to add the gradient of an input; `None` if nothing trainable lies behind it. The caller must record a kernel
+    /// that writes it: the next call for this tensor says `add`.
+    pub fn grad(&mut self, tensor: Tensor) -> Option<Grad> {
+        if !self.tensors[tensor.id].tracked {
+            return None;
+        }
+        let arg = self.grad_arg(tensor);
+        let info = &mut self.tensors[tensor.id];
+        let add = u32::from(info.grad_written || info.parameter);
+        info.grad_written = true;
+        Some(Grad { arg, add })
+    }
+
+    /// The gradient of an output; `None` if nothing was added to it.
+    #[must_use]
+    pub fn out_grad(&self, tensor: Tensor) -> Option<Arg> {
+        let info = &self.tensors[tensor.id];
+        if info.grad_written { info.grad } else { None }
+    }
+
+    /// All slots of a history.
+    #[must_use]
+    pub fn history(&self, history: History) -> Arg {
+        let storage = self.histories[history.id].values;
+        Arg {
+            storage,
+            offset: 0,
+            len: self.storages[storage.0].len,
+        }
+    }
+
+    /// The gradients of all slots of a history. Call [`Recorder::grad`] for each slot that the kernel writes.
+    #[must_use]
+    pub fn history_grad(&self, history: History) -> Arg {
+        let storage = self.histories[history.id].grads;
+        Arg {
+            storage,
+            offset: 0,
+            len: self.storages[storage.0].len,
+        }
+    }
+
+    /// The smallest range of the parameter arena (or of its gradients) that covers all `tensors`, and the offset of each
+    /// in it. For kernels that need more parameters than there are bindings.
+    ///
+    /// # Panics
+    /// If a tensor is not a parameter: a bug of the calling op.
+    #[must_use]
+    pub fn span(&self, tensors: &[Tensor]) -> (Arg, Arg, Vec<u32>) {
+        let values: Vec<Arg> = tensors.iter().map(|tensor| self.value(*tensor)).collect();
+        let start = values.iter().map(|arg| arg.offset).min().unwrap_or(0);
+        let end = values
+            .iter()
+            .map(|arg| arg.offset + arg.len)
+            .max()
+            .unwrap_or(0);
+        let grads = tensors
+            .iter()
+            .find_map(|tensor| self.tensors[tensor.id].grad)
+            .expect("spans are made of parameters");
+        let offsets = values
+            .iter()
+            .map(|arg| u32::try_from(arg.offset - start).unwrap_or(u32::MAX))
+            .collect();
+        let range = |storage| Arg {
+            storage,
+            offset: start,
+            len: end - start,
+        };
+        (range(values[0].storage), range(grads.storage), offsets)
+    }
+
+    /// Memory for the time between the kernels of one op.
+    pub fn scratch(&mut self, label: &str, len: usize) -> Arg {
+        let label = format!("{} {label}", self.scope);
+        self.storage(label, len, Element::F32, Home::Transient)
+    }
+
+    /// As [`Recorder::scratch`], for unsigned integers.
+    pub fn scratch_ints(&mut self, label: &str, len: usize) -> Arg {
+        let label = format!("{} {label}", self.scope);
+        self.storage(label, len, Element::U32, Home::Transient)
+    }
+
+    /// Record one kernel call with `items` invocations that have work.
+    ///
+    /// # Errors
+    /// If there is no work, or more than a dispatch can hold.
+    pub fn dispatch(
+        &mut self,
+        kernel: &'static Kernel,
+        params: impl Params,
+        args: &[Arg],
+        items: usize,
+    ) -> Result<()> {
+        if items == 0 || items > u32::MAX as usize / 4 {
+            return Err(Error::Plan {
+                kernel: kernel.id(),
+                message: format!("{items} invocations in one dispatch"),
+            });
+        }
+        let label = if self.scope.is_empty() {
+            kernel.name.into()
+        } else {
+            format!("{} / {}", self.scope, kernel.name)
+        };
+        self.steps.push(Step {
+            kernel,
+            params: Arc::new(params),
+            args: args.to_vec(),
+            items,
+            label,
+        });
+        Ok(())
+    }
+
+    fn storage(&mut self, label: String, len: usize, element: Element, home: Home) -> Arg {
+        self.storages.push(Storage {
+            label,
+            len,
+            element,
+            home,
+        });
+        Arg {
+            storage: StorageId(self.storages.len() - 1),
+            offset: 0,
+            len,
+        }
+    }
+
+    fn grad_arg(&mut self, tensor: Tensor) -> Arg {
+        if let Some(arg) = self.tensors[tensor.id].grad {
+            return arg;
+        }
+        let value = self.tensors[tensor.id].value;
+        let arg = if let Some((history, slot)) = self.tensors[tensor.id].slot {
+            let grads = self.histories[history].grads;
+            let stride = self.storages[grads.0].len / self.histories[history].slots.len();
+            Arg {
+                storage: grads,
+                offset: slot * stride,
+                len: value.len,
+            }
+        } else {
+            let label = format!("gradient of {}", self.storages[value.storage.0].label);
+            self.storage(label, value.len, Element::F32, Home::Transient)
+        };
+        self.tensors[tensor.id].grad = Some(arg);
+        arg
+    }
+
+    fn tensor(&mut self, value: Arg, tracked: bool, shape: Shape) -> Tensor {
+        self.tensors.push(Info {
+            value,
+            grad: None,
+            tracked,
+            grad_written: false,
+            parameter: false,
+            slot: None,
+        });
+        Tensor {
+            id: self.tensors.len() - 1,
+            shape,
+        }
+    }
+}
+
+/// Records a model, its gradient, and what happens to both.
+#[derive(Debug)]
+pub struct Tape {
+    rec: Recorder,
+    nodes: Vec<Node>,
+    segments: Vec<(Range<usize>, Vec<Tensor>)>,
+    named: BTreeMap<String, Tensor>,
+    parameters: Arc<Parameters>,
+    parameter_tensors: Vec<Option<Tensor>>,
+    watching: bool,
+    checkpointing: bool,
+}
+
+impl Tape {
+    /// An empty tape over a set of parameters.
+    #[must_use]
+    pub fn new(parameters: Arc<Parameters>) -> Self {
+        let parameter_tensors = vec![None; parameters.specs().len()];
+        Self {
+            rec: Recorder::default(),
+            nodes: Vec::new(),
+            segments: Vec::new(),
+            named: BTreeMap::new(),
+            parameters,
+            parameter_tensors,
+            watching: false,
+            checkpointing: false,
+        }
+    }
+
+    /// Keep what [`Tape::watch`] names; without this, watching costs nothing.
+    #[must_use]
+    pub fn watching(mut self, on: bool) -> Self {
+        self.watching = on;
+        self
+    }
+
+    /// Let [`Tape::checkpoint`] drop and recompute; without this it only calls its closure.
+    #[must_use]
+    pub fn checkpointing(mut self, on: bool) -> Self {
+        self.checkpointing = on;
+        self
+    }
+
+    /// The parameters behind this tape.
+    #[must_use]
+    pub fn parameters(&self) -> &Arc<Parameters> {
+        &self.parameters
+    }
+
+    /// Floats that the caller writes before each run; `name` finds them in the plan. Not tracked.
+    pub fn input(&mut self, name: &str, shape: impl Into<Shape>) -> Tensor {
+        self.add_input(name, shape.into(), Element::F32)
+    }
+
+    /// Unsigned integers that the caller writes before each run.
+    pub fn input_ints(&mut self, name: &str, shape: impl Into<Shape>) -> Tensor {
+        self.add_input(name, shape.into(), Element::U32)
+    }
+
+    /// A float input that has a gradient, for tests of single ops: `grad.<name>` finds it in the plan.
+    pub fn tracked_input(&mut self, name: &str, shape: impl Into<Shape>) -> Tensor {
+        let tensor = self.add_input(name, shape.into(), Element::F32);
+        self.rec.tensors[tensor.id].tracked = true;
+        tensor
+    }
+
+    fn add_input(&mut self, name: &str, shape: Shape, element: Element) -> Tensor {
+        let value = self
+            .rec
+            .storage(name.into(), shape.len(), element, Home::Kept);
+        let tensor = self.rec.tensor(value, false, shape);
+        self.named.insert(name.into(), tensor);
+        tensor
+    }
+
+    /// Numbers that never change, such as rotary tables.
+    pub fn constant(&mut self, label: &str, shape: impl Into<Shape>, content: Vec<f64>) -> Tensor {
+        let shape = shape.into();
+        let value = self.rec.storage(
+            label.into(),
+            content.len(),
+            Element::F32,
+            Home::Constant(Arc::new(content)),
+        );
+        self.rec.tensor(value, false, shape)
+    }
+
+    /// A parameter by name, in its checkpoint shape.
+    ///
+    /// # Errors
+    /// If there is no such parameter: the model and its parameter table disagree.
+    pub fn parameter(&mut self, name: &str) -> Result<Tensor> {
+        let missing = || Error::Op {
+            op: "parameter",
+            message: format!("`{name}` is not in the parameter table"),
+        };
+        let number = self.parameters.position(name).ok_or_else(missing)?;
+        if let Some(tensor) = self.parameter_tensors[number] {
+            return Ok(tensor);
+        }
+        let range = self.parameters.range(number);
+        let shape = self.parameters.specs()[number].shape;
+        let end = self.parameters.arena_len();
+        let mut whole = |external, label: String| {
+            let arg = self
+                .rec
+                .storage(label, end, Element::F32, Home::External(external));
+            Arg {
+                storage: arg.storage,
+                offset: range.start,
+                len: range.len(),
+            }
+        };
+        let value = whole(External::Values, name.into());
+        let grad = whole(External::Grads, format!("gradient of {name}"));
+        let tensor = self.rec.tensor(value, true, shape);
+        let info = &mut self.rec.tensors[tensor.id];
+        (info.grad, info.parameter) = (Some(grad), true);
+        self.parameter_tensors[number] = Some(tensor);
+        Ok(tensor)
+    }
+
+    /// The whole of a caller-owned buffer.
+    pub fn external(&mut self, external: External, len: usize) -> Tensor {
+        let value = self.rec.storage(
+            format!("{external:?}"),
+            len,
+            Element::F32,
+            Home::External(external),
+        );
+        self.rec.tensor(
+            value,
+            false,
+            Shape::from([u32::try_from(len).unwrap_or(u32::MAX)]),
+        )
+    }
+
+    /// Record an op: its forward kernels now, its gradient if `backward` reaches it.
+    ///
+    /// # Errors
+    /// As [`Op::forward`].
+    pub fn record(
+        &mut self,
+        op: impl Op + 'static,
+        inputs: &[Tensor],
+        outputs: &[Shape],
+    ) -> Result<Vec<Tensor>> {
+        let tracked = inputs
+            .iter()
+            .any(|tensor| self.rec.tensors[tensor.id].tracked);
+        let label = if self.rec.scope.is_empty() {
+            op.name().into()
+        } else {
+            format!("{} / {}", self.rec.scope, op.name())
+        };
+        let outputs: Vec<Tensor> = outputs
+            .iter()
+            .map(|&shape| {
+                let value =
+                    self.rec
+                        .storage(label.clone(), shape.len(), Element::F32, Home::Transient);
+                self.rec.tensor(value, tracked, shape)
+            })
+            .collect();
+        self.record_into(op, inputs, outputs)
+    }
+
+    /// As [`Tape::record`], with outputs that exist already (slots of a history).
+    ///
+    /// # Errors
+    /// As [`Op::forward`].
+    pub fn record_into(
+        &mut self,
+        op: impl Op + 'static,
+        inputs: &[Tensor],
+        outputs: Vec<Tensor>,
+    ) -> Result<Vec<Tensor>> {
+        op.forward(&mut self.rec, inputs, &outputs)?;
+        self.nodes.push(Node {
+            op: Arc::new(op),
+            inputs: inputs.to_vec(),
+            outputs: outputs.clone(),
+            scope: self.rec.scope.clone(),
+        });
+        Ok(outputs)
+    }
+
+    /// Record a kernel call that has no gradient (optimiser, statistics).
+    ///
+    /// # Errors
+    /// As [`Recorder::dispatch`].
+    pub fn dispatch(
+        &mut self,
+        kernel: &'static Kernel,
+        params: impl Params,
+        args: &[Tensor],
+        items: usize,
+    ) -> Result<()> {
+        let args: Vec<Arg> = args.iter().map(|tensor| self.rec.value(*tensor)).collect();
+        self.rec.dispatch(kernel, params, &args, items)
+    }
+
+    /// Memory for kernels recorded with [`Tape::dispatch`].
+    pub fn scratch(&mut self, label: &str, len: usize) -> Tensor {
+        let value = self.rec.scratch(label, len);
+        self.rec.tensor(
+            value,
+            false,
+            Shape::from([u32::try_from(len).unwrap_or(u32::MAX)]),
+        )
+    }
+
+    /// The same numbers under another shape.
+    ///
+    /// # Panics
+    /// If the lengths differ: a bug of the calling module.
+    #[must_use]
+    pub fn reshape(&self, tensor: Tensor, shape: impl Into<Shape>) -> Tensor {
+        let shape = shape.into();
+        assert_eq!(
+            shape.len(),
+            tensor.shape.len(),
+            "reshape keeps the number of elements"
+        );
+        Tensor {
+            id: tensor.id,
+            shape,
+        }
+    }
+
+    /// Everything recorded by `body` is labelled with `name`.
+    ///
+    /// # Errors
+    /// As `body`.
+    pub fn scope<R>(&mut self, name: &str, body: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        let outer = self.rec.scope.clone();
+        self.rec.scope = if outer.is_empty() {
+            name.into()
+        } else {
+            format!("{outer}.{name}")
+        };
+        let result = body(self);
+        self.rec.scope = outer;
+        result
+    }
+
+    /// Publish a tensor under a name, if this tape is watching. It keeps its buffer until the end of the plan.
+    pub fn watch(&mut self, name: impl FnOnce() -> String, tensor: Tensor) {
+        if self.watching {
+            self.named.insert(name(), tensor);
+        }
+    }
+
+    /// Publish a tensor under a name, always.
+    pub fn output(&mut self, name: &str, tensor: Tensor) {
+        self.named.insert(name.into(), tensor);
+    }
+
+    /// Open a history of depth sources.
+    pub fn history(&mut self, label: &str, rows: u32, dim: u32) -> History {
+        let stride = (rows * dim).next_multiple_of(ALIGNMENT as u32);
+        let values = self
+            .rec
+            .storage(label.into(), 0, Element::F32, Home::Transient)
+            .storage;
+        let grads = self
+            .rec
+            .storage(
+                format!("gradient of {label}"),
+                0,
+                Element::F32,
+                Home::Transient,
+            )
+            .storage;
+        self.rec.histories.push(HistoryInfo {
+            values,
+            grads,
+            slots: Vec::new(),
+        });
+        History {
+            id: self.rec.histories.len() - 1,
+            rows,
+            dim,
+            stride,
+        }
+    }
+
+    /// Make the output of an earlier op the next slot of a history. Nothing is copied: the op's output *moves* there.
+    ///
+    /// # Errors
+    /// If the tensor has not the history's shape, or has no memory of its own to give away.
+    pub fn push(&mut self, history: History, tensor: Tensor) -> Result<Slot> {
+        if tensor.shape.len() != (history.rows * history.dim) as usize {
+            return Err(Error::shape(
+                "history",
+                "source",
+                [history.rows, history.dim],
+                tensor.shape,
+            ));
+        }
+        let value = self.rec.value(tensor);
+        let movable =
+            matches!(self.rec.storages[value.storage.0].home, Home::Transient) && value.offset == 0;
+        if !movable
+            || self.rec.tensors[tensor.id].grad.is_some()
+            || self.rec.tensors[tensor.id].slot.is_some()
+        {
+            return Err(Error::Op {
+                op: "history",
+                message: "only the fresh output of an op can become a source".into(),
+            });
+        }
+        let slot = self.reserve(history);
+        let place = self.rec.value(slot.tensor);
+        self.rec.storages[value.storage.0].home = Home::Within(place.storage, place.offset);
+        self.rec.tensors[tensor.id].slot = self.rec.tensors[slot.tensor.id].slot;
+        self.rec.histories[history.id].slots[slot.index as usize] = Some(tensor);
+        Ok(Slot {
+            index: slot.index,
+            tensor,
+        })
+    }
+
+    /// An empty slot, to be filled by [`Tape::record_into`].
+    pub fn reserve(&mut self, history: History) -> Slot {
+        let info = &mut self.rec.histories[history.id];
+        let index = info.slots.len();
+        let (values, grads) = (info.values, info.grads);
+        let stride = history.stride as usize;
+        for storage in [values, grads] {
+            self.rec.storages[storage.0].len = stride * (index + 1);
+        }
+        let arg = Arg {
+            storage: values,
+            offset: index * stride,
+            len: (history.rows * history.dim) as usize,
+        };
+        let tensor = self
+            .rec
+            .tensor(arg, true, Shape::from([history.rows, history.dim]));
+        self.rec.tensors[tensor.id].slot = Some((history.id, index));
+        self.rec.histories[history.id].slots.push(Some(tensor));
+        Slot {
+            index: index as u32,
+            tensor,
+        }
+    }
+
+    /// Record `body` so that its inner tensors are dropped after use and computed again for the gradient.
+    ///
+    /// # Errors
+    /// As `body`.
+    pub fn checkpoint(&mut self, body: impl FnOnce(&mut Self) -> Result<Tensor>) -> Result<Tensor> {
+        let start = self.nodes.len();
+        let output = body(self)?;
+        if self.checkpointing {
+            self.segments.push((start..self.nodes.len(), vec![output]));
+        }
+        Ok(output)
+    }
+
+    /// Record the gradient of `sum over pairs of <output, seed>` with respect to every tracked tensor. For a loss, the
+    /// seed is a constant 1.
+    ///
+    /// # Errors
+    /// If nothing trainable lies behind an output, or as [`Op::backward`].
+    pub fn backward(&mut self, outputs: &[(Tensor, Tensor)]) -> Result<()> {
+        for &(output, seed) in outputs {
+            if !self.rec.tensors[output.id].tracked {
+                return Err(Error::Op {
+                    op: "backward",
+                    message: "nothing trainable lies behind the loss".into(),
+                });
+            }
+            let seed = self.rec.value(seed);
+            let info = &mut self.rec.tensors[output.id];
+            (info.grad, info.grad_written) = (Some(seed), true);
+        }
+        let outer = self.rec.scope.clone();
+        for position in (0..self.nodes.len()).rev() {
+            if let Some(segment) = self
+                .segments
+                .iter()
+                .position(|(range, _)| range.end == position + 1)
+            {
+                self.recompute(segment)?;
+            }
+            let node = &self.nodes[position];
+            if node
+                .outputs
+                .iter()
+                .any(|&tensor| self.rec.out_grad(tensor).is_some())
+            {
+                self.rec.scope = format!("gradient of {}", node.scope);
+                node.op
+                    .backward(&mut self.rec, &node.inputs, &node.outputs)?;
+            }
+        }
+        self.rec.scope = outer;
+        for (name, tensor) in self.named.clone() {
+            let info = &self.rec.tensors[tensor.id];
+            if let (true, Some(grad), Home::Kept) = (
+                info.grad_written,
+                info.grad,
+                &self.rec.storages[info.value.storage.0].home,
+            ) {
+                let alias = self.rec.tensor(grad, false, tensor.shape);
+                self.named.insert(format!("grad.{name}"), alias);
+            }
+        }
+        Ok(())
+    }
+
+    /// Record the forward kernels of a checkpointed segment a second time, into fresh memory.
+    fn recompute(&mut self, segment: usize) -> Result<()> {
+        let (range, outputs) = self.segments[segment].clone();
+        for position in range {
+            let node = &self.nodes[position];
+            let inner: Vec<Tensor> = node
+                .outputs
+                .iter()
+                .copied()
+                .filter(|tensor| !outputs.contains(tensor))
+                .collect();
+            if inner.is_empty() {
+                continue;
+            }
+            for tensor in inner {
+                let old = self.rec.value(tensor);
+                if self.rec.tensors[tensor.id].slot.is_some() {
+                    continue; // sources stay where they are
+                }
+                let label = format!("{} (again)", self.rec.storages[old.storage.0].label);
+                let fresh = self
+                    .rec
+                    .storage(label, old.len, Element::F32, Home::Transient);
+                self.rec.tensors[tensor.id].value = fresh;
+            }
+            self.rec.scope = format!("{} again", node.scope);
+            node.op
+                .forward(&mut self.rec, &node.inputs, &node.outputs)?;
+        }
+        Ok(())
+    }
+
+    /// Place every tensor and return the plan.
+    ///
+    /// # Errors
+    /// If something does not fit `limits`, or a kernel call is malformed.
+    pub fn finish(self, limits: &Limits) -> Result<Plan> {
+        let named = self
+            .named
+            .iter()
+            .map(|(name, tensor)| (name.clone(), self.rec.value(*tensor)))
+            .collect();
+        Plan::build(&self.rec.storages, self.rec.steps, &named, limits)
+    }
+}

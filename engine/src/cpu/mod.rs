@@ -10,6 +10,7 @@ pub mod real;
 mod twins;
 
 mod column_sum;
+mod copy;
 mod rms_norm;
 
 use std::any::Any;

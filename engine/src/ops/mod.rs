@@ -3,4 +3,5 @@
 //! The maths stands at the top of the shader of the same name.
 
 pub mod column_sum;
+pub mod copy;
 pub mod rms_norm;

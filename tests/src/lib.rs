@@ -118,7 +118,6 @@ impl Case {
             seed,
             inputs: Vec::new(),
             repeats: 1,
-            poison: true,
         }
     }
 

@@ -11,6 +11,8 @@ pub mod cpu;
 pub mod error;
 pub mod executor;
 pub mod kernel;
+pub mod models;
+pub mod nn;
 pub mod ops;
 pub mod params;
 pub mod plan;

@@ -1,0 +1,5 @@
+//! Whole models.
+
+pub mod config;
+
+pub use config::ModelConfig;

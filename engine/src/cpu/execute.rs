@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::future::ready;
 use std::sync::Arc;
 
+use super::fast::threads;
 use super::{CpuArg, CpuArgs, Real, Twin, plain};
 use crate::error::{Error, Result, bytes_for_people};
 use crate::executor::{
@@ -247,8 +248,11 @@ impl<T: Real> Executor for CpuExecutor<T> {
                     Buffer::Floats(values) => values.fill(T::zero()),
                     Buffer::Ints(values) => values.fill(0),
                 },
-                Work::Run(program) => (0..self.programs[program.0].calls.len())
-                    .for_each(|index| self.call(program.0, index)),
+                // Among the threads from the start: entering costs more than many a kernel.
+                Work::Run(program) => threads::enter(|| {
+                    (0..self.programs[program.0].calls.len())
+                        .for_each(|index| self.call(program.0, index));
+                }),
             }
         }
         Ok(())

@@ -3,7 +3,8 @@
 //! Work is cut into pieces by shape alone, never by the number of threads, and every element is computed by one piece in
 //! a fixed order: the same bits on one core and on sixty-four.
 
-mod threads;
+pub(crate) mod math;
+pub(crate) mod threads;
 
 use super::Twin;
 use crate::kernel::Kernel;

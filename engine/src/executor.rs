@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 
 use crate::error::Result;
-use crate::kernel::Element;
+use crate::kernel::{Element, Kernel};
 use crate::plan::{External, Limits, Place, Plan};
 
 /// Number of a buffer of an executor.
@@ -130,6 +131,17 @@ pub struct NonFinite {
 /// A result that arrives later: immediately on the CPU, after a map on a GPU.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T>>>>;
 
+/// The result, if it has arrived; then drop `pending`. Never waits: for callers that look in again later.
+pub fn arrived<T>(pending: &mut Pending<T>) -> Option<Result<T>> {
+    match pending
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(result) => Some(result),
+        Poll::Pending => None,
+    }
+}
+
 /// Something that holds buffers and runs plans.
 pub trait Executor {
     /// What it can hold.
@@ -146,6 +158,14 @@ pub trait Executor {
     /// # Errors
     /// If a kernel does not compile, or a buffer of `externals` is missing.
     fn load(&mut self, plan: &Plan, externals: &BTreeMap<External, BufferId>) -> Result<ProgramId>;
+
+    /// Compile a kernel before [`Executor::load`] needs it: between two calls a window can show how far it is.
+    ///
+    /// # Errors
+    /// If it does not compile.
+    fn prepare(&mut self, _kernel: &'static Kernel) -> Result<()> {
+        Ok(())
+    }
 
     /// Where a place of a loaded plan is.
     fn range(&self, program: ProgramId, place: Place) -> Range;
@@ -170,6 +190,18 @@ pub trait Executor {
 
     /// Run a program one kernel at a time and name the first tensor that is not finite. Slow; for explanations.
     fn find_non_finite(&mut self, program: ProgramId) -> Pending<Option<NonFinite>>;
+
+    /// Submit at most this many kernel calls at once, for devices that also draw the screen or whose drivers kill long
+    /// submissions. Results do not depend on it.
+    fn set_slice(&mut self, _dispatches: Option<usize>) {}
+
+    /// Submissions that are not finished. Never waits; a caller that sees more than two should submit nothing.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    fn in_flight(&mut self) -> Result<usize> {
+        Ok(0)
+    }
 
     /// Running totals.
     fn counts(&self) -> Counts;

@@ -59,6 +59,8 @@ pub struct Kernel {
     pub bindings: &'static [Binding],
     /// Fields of `params`, in order.
     pub params: &'static [(&'static str, Field)],
+    /// Invocations of a workgroup, if the shader fixes them; `None` for `@workgroup_size(WG)`, which the adapter decides.
+    pub workgroup: Option<u32>,
     /// Whether the file uses workgroup barriers, which software adapters run slowly.
     pub barriers: bool,
 }

@@ -8,8 +8,10 @@
 #![warn(missing_docs)]
 
 pub mod cpu;
+pub mod device;
 pub mod error;
 pub mod executor;
+pub mod gpu;
 pub mod kernel;
 pub mod models;
 pub mod nn;

@@ -32,7 +32,7 @@ use braid_engine::shape::Shape;
 use braid_engine::tape::{History, Slot, Tape, Tensor};
 use rand_distr::{Distribution, StandardNormal};
 
-pub use executors::{executors, oracle};
+pub use executors::{executors, gpu, gpu_executor, oracle};
 
 /// Norm-relative error: `|got - want| / |want|` over a tensor.
 pub type Tolerance = f64;

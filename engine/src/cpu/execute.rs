@@ -52,6 +52,7 @@ pub struct CpuExecutor<T: Real> {
     counts: Counts,
     memory: Option<u64>,
     plain_only: bool,
+    poisoned: bool,
 }
 
 impl<T: Real> CpuExecutor<T> {
@@ -64,6 +65,7 @@ impl<T: Real> CpuExecutor<T> {
             counts: Counts::default(),
             memory,
             plain_only: false,
+            poisoned: false,
         }
     }
 
@@ -71,6 +73,13 @@ impl<T: Real> CpuExecutor<T> {
     #[must_use]
     pub fn plain_only(mut self) -> Self {
         self.plain_only = true;
+        self
+    }
+
+    /// For tests: fill the buffers of plans with NaN, so that a kernel that reads what nobody has written shows it.
+    #[must_use]
+    pub fn poisoned(mut self, on: bool) -> Self {
+        self.poisoned = on;
         self
     }
 
@@ -157,6 +166,10 @@ impl<T: Real> Executor for CpuExecutor<T> {
             let buffer = self.allocate(&spec.label, spec.len, spec.element)?;
             if let Some(content) = &spec.content {
                 self.write(buffer, 0, Data::F64(content))?;
+            } else if let (true, Buffer::Floats(values)) =
+                (self.poisoned, &mut self.buffers[buffer.0])
+            {
+                values.fill(T::nan());
             }
             buffers.push(buffer);
         }

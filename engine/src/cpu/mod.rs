@@ -11,7 +11,10 @@ mod twins;
 
 mod column_sum;
 mod copy;
+mod dual_gates;
+mod dual_write;
 mod rms_norm;
+mod scaled_add;
 
 use std::any::Any;
 

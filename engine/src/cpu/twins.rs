@@ -1,6 +1,6 @@
 //! The table of plain twins: kernel id to function. A test holds it against the list of kernels.
 
-use super::{Real, Twin, column_sum, copy, rms_norm};
+use super::{Real, Twin, column_sum, copy, dual_gates, dual_write, rms_norm, scaled_add};
 use crate::kernel::Kernel;
 
 /// The plain twin of a kernel.
@@ -8,9 +8,21 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
     Some(match (kernel.name, kernel.entry) {
         ("column_sum", "forward") => column_sum::forward,
         ("copy", "forward") => copy::forward,
+        ("dual_gates", "forward") => dual_gates::forward,
+        ("dual_gates", "backward_logits") => dual_gates::backward_logits,
+        ("dual_gates", "backward") => dual_gates::backward,
+        ("dual_gates", "backward_params") => dual_gates::backward_params,
+        ("dual_gates", "backward_params_sum") => dual_gates::backward_params_sum,
+        ("dual_write", "forward") => dual_write::forward,
+        ("dual_write", "backward") => dual_write::backward,
+        ("dual_write", "backward_gates") => dual_write::backward_gates,
         ("rms_norm", "forward") => rms_norm::forward,
         ("rms_norm", "backward") => rms_norm::backward,
         ("rms_norm", "backward_gain") => rms_norm::backward_gain,
+        ("scaled_add", "forward") => scaled_add::forward,
+        ("scaled_add", "backward_h") => scaled_add::backward_h,
+        ("scaled_add", "backward_o") => scaled_add::backward_o,
+        ("scaled_add", "backward_scale") => scaled_add::backward_scale,
         _ => return None,
     })
 }

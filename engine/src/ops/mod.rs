@@ -4,4 +4,7 @@
 
 pub mod column_sum;
 pub mod copy;
+pub mod dual_gates;
+pub mod dual_write;
 pub mod rms_norm;
+pub mod scaled_add;

@@ -16,6 +16,7 @@ pub mod kernel;
 pub mod models;
 pub mod nn;
 pub mod ops;
+pub mod optim;
 pub mod params;
 pub mod plan;
 pub mod random;

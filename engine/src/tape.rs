@@ -432,6 +432,23 @@ impl Tape {
         )
     }
 
+    /// A range of a caller-owned buffer of `len` elements, for a buffer that is larger than a binding.
+    pub fn external_range(
+        &mut self,
+        external: External,
+        len: usize,
+        range: Range<usize>,
+    ) -> Tensor {
+        let whole = self.external(external, len);
+        let value = Arg {
+            offset: range.start,
+            len: range.len(),
+            ..self.rec.value(whole)
+        };
+        let shape = Shape::from([u32::try_from(range.len()).unwrap_or(u32::MAX)]);
+        self.rec.tensor(value, false, shape)
+    }
+
     /// Record an op: its forward kernels now, its gradient if `backward` reaches it.
     ///
     /// # Errors

@@ -9,12 +9,15 @@ pub mod fast;
 pub mod real;
 mod twins;
 
+mod adamw;
+mod clip;
 mod column_sum;
 mod copy;
 mod dual_gates;
 mod dual_write;
 mod rms_norm;
 mod scaled_add;
+mod square_sum;
 
 use std::any::Any;
 

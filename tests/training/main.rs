@@ -1,0 +1,4 @@
+//! Training: optimiser, schedules, trainer.
+
+mod optim;
+mod schedule;

@@ -10,14 +10,20 @@ pub mod real;
 mod twins;
 
 mod adamw;
+mod add;
 mod clip;
 mod column_sum;
 mod copy;
+mod cross_entropy;
 mod dual_gates;
 mod dual_write;
+mod embedding;
+mod matmul;
 mod rms_norm;
+mod rope;
 mod scaled_add;
 mod square_sum;
+mod swiglu;
 
 use std::any::Any;
 

@@ -1,8 +1,8 @@
 //! The table of plain twins: kernel id to function. A test holds it against the list of kernels.
 
 use super::{
-    Real, Twin, adamw, clip, column_sum, copy, dual_gates, dual_write, rms_norm, scaled_add,
-    square_sum,
+    Real, Twin, adamw, add, clip, column_sum, copy, cross_entropy, dual_gates, dual_write,
+    embedding, matmul, rms_norm, rope, scaled_add, square_sum, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -10,10 +10,15 @@ use crate::kernel::Kernel;
 pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
     Some(match (kernel.name, kernel.entry) {
         ("adamw", "update") => adamw::update,
+        ("add", "forward") => add::forward,
         ("clip", "record_loss") => clip::record_loss,
         ("clip", "finish") => clip::finish,
         ("column_sum", "forward") => column_sum::forward,
         ("copy", "forward") => copy::forward,
+        ("cross_entropy", "forward") => cross_entropy::forward,
+        ("cross_entropy", "forward_blocks") => cross_entropy::forward_blocks,
+        ("cross_entropy", "forward_mean") => cross_entropy::forward_mean,
+        ("cross_entropy", "backward") => cross_entropy::backward,
         ("dual_gates", "forward") => dual_gates::forward,
         ("dual_gates", "backward_logits") => dual_gates::backward_logits,
         ("dual_gates", "backward") => dual_gates::backward,
@@ -22,15 +27,25 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("dual_write", "forward") => dual_write::forward,
         ("dual_write", "backward") => dual_write::backward,
         ("dual_write", "backward_gates") => dual_write::backward_gates,
+        ("embedding", "forward") => embedding::forward,
+        ("embedding", "backward_links") => embedding::backward_links,
+        ("embedding", "backward_clear") => embedding::backward_clear,
+        ("embedding", "backward") => embedding::backward,
+        ("matmul", "nt") => matmul::nt,
+        ("matmul", "nn") => matmul::nn,
+        ("matmul", "tn") => matmul::tn,
         ("rms_norm", "forward") => rms_norm::forward,
         ("rms_norm", "backward") => rms_norm::backward,
         ("rms_norm", "backward_gain") => rms_norm::backward_gain,
+        ("rope", "rotate") => rope::rotate,
         ("scaled_add", "forward") => scaled_add::forward,
         ("scaled_add", "backward_h") => scaled_add::backward_h,
         ("scaled_add", "backward_o") => scaled_add::backward_o,
         ("scaled_add", "backward_scale") => scaled_add::backward_scale,
         ("square_sum", "squares") => square_sum::squares,
         ("square_sum", "sums") => square_sum::sums,
+        ("swiglu", "forward") => swiglu::forward,
+        ("swiglu", "backward") => swiglu::backward,
         _ => return None,
     })
 }

@@ -2,9 +2,15 @@
 //!
 //! The maths stands at the top of the shader of the same name.
 
+pub mod add;
 pub mod column_sum;
 pub mod copy;
+pub mod cross_entropy;
 pub mod dual_gates;
 pub mod dual_write;
+pub mod embedding;
+pub mod matmul;
 pub mod rms_norm;
+pub mod rope;
 pub mod scaled_add;
+pub mod swiglu;

@@ -1,4 +1,7 @@
-// loss = scale * mean over rows of (lse[row] - logits[row, labels[row]]),   lse = log sum over v of exp(logits[row, v])
+// loss = scale * mean over rows of (log sum over v of exp(logits[row, v]) - logits[row, labels[row]])
+//
+// With the largest logit M of a row and S = sum over v of exp(logits[v] - M), the logarithm is M + log S. M and S are kept
+// apart: their sum would lose the digits of S where logits are large.
 //
 // logits is [rows, vocab], labels is [rows], loss is [1]. The host has checked the labels; larger ones count as the last.
 
@@ -14,12 +17,13 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 
-// ---- forward: loss of each row, one invocation per row; lse is kept for the gradient ----
+// ---- forward: loss of each row, one invocation per row; M and S are kept for the gradient ----
 
 @group(0) @binding(1) var<storage, read> logits: array<f32>;
 @group(0) @binding(2) var<storage, read> labels: array<u32>;
 @group(0) @binding(3) var<storage, read_write> row_losses_out: array<f32>;
-@group(0) @binding(4) var<storage, read_write> lse_out: array<f32>;
+@group(0) @binding(4) var<storage, read_write> largest_out: array<f32>;
+@group(0) @binding(5) var<storage, read_write> sum_out: array<f32>;
 
 @compute @workgroup_size(WG)
 fn forward(
@@ -40,9 +44,10 @@ fn forward(
     for (var v = 0u; v < params.vocab; v += 1u) {
         sum += exp(logits[start + v] - largest);
     }
-    let lse = largest + log(sum);
-    lse_out[row] = lse;
-    row_losses_out[row] = lse - logits[start + min(labels[row], params.vocab - 1u)];
+    largest_out[row] = largest;
+    sum_out[row] = sum;
+    let label = min(labels[row], params.vocab - 1u);
+    row_losses_out[row] = log(sum) + (largest - logits[start + label]);
 }
 
 // ---- forward: sum of the row losses in two levels, first block by block, one invocation per block ----
@@ -92,11 +97,12 @@ fn forward_mean(
 
 // ---- backward: one invocation per logit ----
 //
-//   d_logits[row, v] += d_loss * scale / rows * (exp(logits[row, v] - lse[row]) - [v = labels[row]])
+//   d_logits[row, v] += d_loss * scale / rows * (exp(logits[row, v] - M) / S - [v = labels[row]])
 
-@group(0) @binding(3) var<storage, read> lse: array<f32>;
-@group(0) @binding(4) var<storage, read> d_loss: array<f32>;
-@group(0) @binding(5) var<storage, read_write> d_logits: array<f32>;
+@group(0) @binding(3) var<storage, read> largest: array<f32>;
+@group(0) @binding(4) var<storage, read> sum: array<f32>;
+@group(0) @binding(5) var<storage, read> d_loss: array<f32>;
+@group(0) @binding(6) var<storage, read_write> d_logits: array<f32>;
 
 @compute @workgroup_size(WG)
 fn backward(
@@ -110,9 +116,9 @@ fn backward(
     if row >= params.rows {
         return;
     }
-    let probability = exp(min(logits[item] - lse[row], 0.0));
-    let target_here = v == min(labels[row], params.vocab - 1u);
+    let probability = exp(logits[item] - largest[row]) / sum[row];
+    let hit = v == min(labels[row], params.vocab - 1u);
     let factor = d_loss[0] * params.scale / f32(params.rows);
     let old = select(0.0, d_logits[item], params.add != 0u);
-    d_logits[item] = old + factor * (probability - select(0.0, 1.0, target_here));
+    d_logits[item] = old + factor * (probability - select(0.0, 1.0, hit));
 }

@@ -1,6 +1,12 @@
 //! Operations: each against finite differences, its twin in `f64`, and on every executor. One module per op.
 
+mod add;
+mod cross_entropy;
 mod dual_gates;
 mod dual_write;
+mod embedding;
+mod matmul;
 mod rms_norm;
+mod rope;
 mod scaled_add;
+mod swiglu;

@@ -10,15 +10,17 @@ fn label(p: &Params, labels: &[u32], row: usize) -> usize {
     labels[row].min(p.vocab - 1) as usize
 }
 
-pub(super) fn forward<T: Real>(p: &dyn Any, [logits, labels, row_losses, lse, ..]: CpuArgs<'_, T>) {
+pub(super) fn forward<T: Real>(
+    p: &dyn Any,
+    [logits, labels, row_losses, largest, sum, ..]: CpuArgs<'_, T>,
+) {
     let p: &Params = params(p);
     let (logits, labels) = (logits.read(), labels.ints());
-    let (row_losses, lse) = (row_losses.write(), lse.write());
+    let (row_losses, largest, sum) = (row_losses.write(), largest.write(), sum.write());
     for (row, logits) in logits.chunks_exact(p.vocab as usize).enumerate() {
-        let largest = logits.iter().copied().fold(T::of(-1e30), T::max);
-        let sum: T = logits.iter().map(|&z| (z - largest).exp()).sum();
-        lse[row] = largest + sum.ln();
-        row_losses[row] = lse[row] - logits[label(p, labels, row)];
+        largest[row] = logits.iter().copied().fold(T::of(-1e30), T::max);
+        sum[row] = logits.iter().map(|&z| (z - largest[row]).exp()).sum();
+        row_losses[row] = sum[row].ln() + (largest[row] - logits[label(p, labels, row)]);
     }
 }
 
@@ -38,10 +40,11 @@ pub(super) fn forward_mean<T: Real>(p: &dyn Any, [block_losses, loss, ..]: CpuAr
 
 pub(super) fn backward<T: Real>(
     p: &dyn Any,
-    [logits, labels, lse, d_loss, d_logits, ..]: CpuArgs<'_, T>,
+    [logits, labels, largest, sum, d_loss, d_logits, ..]: CpuArgs<'_, T>,
 ) {
     let p: &Params = params(p);
-    let (logits, labels, lse) = (logits.read(), labels.ints(), lse.read());
+    let (logits, labels) = (logits.read(), labels.ints());
+    let (largest, sum) = (largest.read(), sum.read());
     let (d_loss, d_logits) = (d_loss.read(), d_logits.write());
     let vocab = p.vocab as usize;
     let factor = d_loss[0] * T::of(p.scale) / T::of(f64::from(p.rows));
@@ -54,7 +57,7 @@ pub(super) fn backward<T: Real>(
             } else {
                 T::zero()
             };
-            d_logits[at] = old + factor * ((logits[at] - lse[row]).exp() - hit);
+            d_logits[at] = old + factor * ((logits[at] - largest[row]).exp() / sum[row] - hit);
         }
     }
 }

@@ -69,7 +69,7 @@ pub fn cross_entropy(
         scale,
     };
     let [one, rows] = [Shape::from([1]), Shape::from([rows])];
-    let outputs = tape.record(Loss { params }, &[logits, labels], &[one, rows, rows])?;
+    let outputs = tape.record(Loss { params }, &[logits, labels], &[one, rows, rows, rows])?;
     Ok(CrossEntropy {
         loss: outputs[0],
         row_losses: outputs[1],
@@ -83,11 +83,12 @@ impl Op for Loss {
 
     fn forward(&self, rec: &mut Recorder, x: &[Tensor], y: &[Tensor]) -> Result<()> {
         let (logits, labels) = (rec.value(x[0]), rec.value(x[1]));
-        let (loss, row_losses, lse) = (rec.value(y[0]), rec.value(y[1]), rec.value(y[2]));
+        let (loss, row_losses) = (rec.value(y[0]), rec.value(y[1]));
+        let (largest, sum) = (rec.value(y[2]), rec.value(y[3]));
         rec.dispatch(
             &kernels::CROSS_ENTROPY_FORWARD,
             self.params.clone(),
-            &[logits, labels, row_losses, lse],
+            &[logits, labels, row_losses, largest, sum],
             self.params.rows as usize,
         )?;
         let blocks = blocks(self.params.rows).0 as usize;
@@ -120,11 +121,12 @@ impl Op for Loss {
             add: d_logits.add,
             ..self.params.clone()
         };
-        let (logits, labels, lse) = (rec.value(x[0]), rec.value(x[1]), rec.value(y[2]));
+        let (logits, labels) = (rec.value(x[0]), rec.value(x[1]));
+        let (largest, sum) = (rec.value(y[2]), rec.value(y[3]));
         rec.dispatch(
             &kernels::CROSS_ENTROPY_BACKWARD,
             params,
-            &[logits, labels, lse, d_loss, d_logits.arg],
+            &[logits, labels, largest, sum, d_loss, d_logits.arg],
             x[0].shape.len(),
         )
     }

@@ -1,0 +1,82 @@
+use braid_engine::ops::embedding::embedding;
+use braid_engine::ops::matmul::linear;
+use braid_tests::{Case, F32, F32_LONG};
+
+const SIZES: [u32; 8] = [1, 3, 17, 31, 33, 64, 65, 127];
+
+#[test]
+fn agrees_everywhere() {
+    // Every size once as rows, once as inputs and once as outputs, in different company each time.
+    for (seed, &rows) in SIZES.iter().enumerate() {
+        for shift in [0, 3] {
+            let inputs = SIZES[(seed * 3 + shift) % 8];
+            let outputs = SIZES[(seed * 5 + 2 * shift + 1) % 8];
+            let case = Case::seeded(seed as u64)
+                .tracked("x", [rows, inputs])
+                .parameter("weight", [outputs, inputs]);
+            case.check(F32, |tape, x| Ok(vec![linear(tape, x["x"], x["weight"])?]));
+        }
+    }
+}
+
+#[test]
+fn agrees_for_vectors_of_four_and_full_tiles() {
+    for (seed, [rows, inputs, outputs]) in [[96, 128, 64], [70, 64, 65], [7, 96, 128], [8, 8, 8]]
+        .into_iter()
+        .enumerate()
+    {
+        let case = Case::seeded(seed as u64)
+            .tracked("x", [rows, inputs])
+            .parameter("weight", [outputs, inputs]);
+        case.check(F32, |tape, x| Ok(vec![linear(tape, x["x"], x["weight"])?]));
+    }
+}
+
+#[test]
+fn leading_dimensions_are_rows_and_a_weight_need_not_be_a_parameter() {
+    let case = Case::seeded(1)
+        .tracked("x", [2, 3, 5, 17])
+        .tracked("weight", [33, 17]);
+    case.check(F32, |tape, x| Ok(vec![linear(tape, x["x"], x["weight"])?]));
+}
+
+#[test]
+fn a_weight_may_be_the_embedding_table() {
+    let case = Case::seeded(1)
+        .ints("ids", [31], 33)
+        .parameter("table", [33, 17]);
+    case.check(F32, |tape, x| {
+        let rows = embedding(tape, x["ids"], x["table"])?;
+        Ok(vec![linear(tape, rows, x["table"])?])
+    });
+}
+
+#[test]
+fn a_product_with_itself_adds_both_gradients() {
+    let case = Case::seeded(1).tracked("x", [17, 17]);
+    case.check(F32, |tape, x| Ok(vec![linear(tape, x["x"], x["x"])?]));
+}
+
+#[test]
+fn many_tokens_are_summed_in_slabs() {
+    for rows in [1024, 1025, 2500] {
+        let case = Case::seeded(1)
+            .tracked("x", [rows, 5])
+            .parameter("weight", [3, 5]);
+        // 1024 products are summed in one chain here.
+        case.check(F32_LONG, |tape, x| {
+            Ok(vec![linear(tape, x["x"], x["weight"])?])
+        });
+    }
+}
+
+#[test]
+fn a_weight_of_another_width_is_refused() {
+    let refused = std::panic::catch_unwind(|| {
+        Case::seeded(1)
+            .plain("x", [2, 3])
+            .parameter("weight", [4, 5])
+            .oracle(|tape, x| Ok(vec![linear(tape, x["x"], x["weight"])?]))
+    });
+    assert!(refused.is_err());
+}

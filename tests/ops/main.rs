@@ -1,7 +1,9 @@
 //! Operations: each against finite differences, its twin in `f64`, and on every executor. One module per op.
 
 mod add;
+mod attention;
 mod cross_entropy;
+mod depth_attention;
 mod dual_gates;
 mod dual_write;
 mod embedding;

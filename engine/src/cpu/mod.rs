@@ -11,10 +11,14 @@ mod twins;
 
 mod adamw;
 mod add;
+mod attention;
 mod clip;
 mod column_sum;
+mod column_sum;
+mod copy;
 mod copy;
 mod cross_entropy;
+mod depth_attention;
 mod dual_gates;
 mod dual_write;
 mod embedding;

@@ -1,16 +1,26 @@
 //! The table of plain twins: kernel id to function. A test holds it against the list of kernels.
 
 use super::{
-    Real, Twin, adamw, add, clip, column_sum, copy, cross_entropy, dual_gates, dual_write,
-    embedding, matmul, rms_norm, rope, scaled_add, square_sum, swiglu,
+    Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
+    dual_gates, dual_write, embedding, matmul, rms_norm, rope, scaled_add, square_sum, swiglu,
 };
 use crate::kernel::Kernel;
 
 /// The plain twin of a kernel.
 pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
-    Some(match (kernel.name, kernel.entry) {
+    // Several files may compute the same, for different shapes.
+    let name = match kernel.name {
+        "attention_16" | "attention_32" | "attention_64" | "attention_128" => "attention",
+        "depth_attention_vec4" => "depth_attention",
+        name => name,
+    };
+    Some(match (name, kernel.entry) {
         ("adamw", "update") => adamw::update,
         ("add", "forward") => add::forward,
+        ("attention", "forward") => attention::forward,
+        ("attention", "backward_delta") => attention::backward_delta,
+        ("attention", "backward_query") => attention::backward_query,
+        ("attention", "backward_key_value") => attention::backward_key_value,
         ("clip", "record_loss") => clip::record_loss,
         ("clip", "finish") => clip::finish,
         ("column_sum", "forward") => column_sum::forward,
@@ -19,6 +29,14 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("cross_entropy", "forward_blocks") => cross_entropy::forward_blocks,
         ("cross_entropy", "forward_mean") => cross_entropy::forward_mean,
         ("cross_entropy", "backward") => cross_entropy::backward,
+        ("depth_attention", "scores") => depth_attention::scores,
+        ("depth_attention", "softmax") => depth_attention::softmax,
+        ("depth_attention", "forward") => depth_attention::forward,
+        ("depth_attention", "backward_scores") => depth_attention::backward_scores,
+        ("depth_attention", "backward_softmax") => depth_attention::backward_softmax,
+        ("depth_attention", "backward") => depth_attention::backward,
+        ("depth_attention", "backward_query") => depth_attention::backward_query,
+        ("depth_attention", "backward_query_sum") => depth_attention::backward_query_sum,
         ("dual_gates", "forward") => dual_gates::forward,
         ("dual_gates", "backward_logits") => dual_gates::backward_logits,
         ("dual_gates", "backward") => dual_gates::backward,

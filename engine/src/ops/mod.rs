@@ -3,9 +3,13 @@
 //! The maths stands at the top of the shader of the same name.
 
 pub mod add;
+pub mod attention;
+pub mod column_sum;
 pub mod column_sum;
 pub mod copy;
+pub mod copy;
 pub mod cross_entropy;
+pub mod depth_attention;
 pub mod dual_gates;
 pub mod dual_write;
 pub mod embedding;

@@ -1,0 +1,205 @@
+//! Twins of `shaders/depth_attention.wgsl`; `depth_attention_vec4.wgsl` computes the same.
+
+use std::any::Any;
+
+use super::{CpuArgs, Real, params};
+use crate::ops::depth_attention::{ADD, Params, SKIP};
+
+impl Params {
+    /// Where a row of the key of source `i` starts.
+    fn key(&self, i: usize, row: usize) -> usize {
+        self.key_slots[i] as usize * self.stride as usize + row * self.dim as usize
+    }
+
+    /// Where a row of the value of source `i` starts.
+    fn value(&self, i: usize, row: usize) -> usize {
+        self.value_slots[i] as usize * self.stride as usize + row * self.dim as usize
+    }
+
+    /// What is taken from every weight when values are mixed.
+    fn mean_weight<T: Real>(&self) -> T {
+        if self.centered == 0 {
+            T::zero()
+        } else {
+            T::one() / T::of(f64::from(self.count))
+        }
+    }
+}
+
+pub(super) fn scores<T: Real>(p: &dyn Any, [history, query, gain, scores, ..]: CpuArgs<'_, T>) {
+    let p: &Params = params(p);
+    let (history, query, gain, scores) =
+        (history.read(), query.read(), gain.read(), scores.write());
+    let dim = p.dim as usize;
+    let query = &query[p.query_row as usize * dim..][..dim];
+    for row in 0..p.rows as usize {
+        for i in 0..p.count as usize {
+            let key = &history[p.key(i, row)..][..dim];
+            let squares: T = key.iter().map(|&k| k * k).sum();
+            let along: T = (0..dim).map(|c| query[c] * gain[c] * key[c]).sum();
+            let r = T::one() / (squares / T::of(dim as f64) + T::of(p.eps)).sqrt();
+            let at = (row * p.count as usize + i) * 2;
+            (scores[at], scores[at + 1]) = (r * along, r);
+        }
+    }
+}
+
+pub(super) fn softmax<T: Real>(p: &dyn Any, [scores, weights, ..]: CpuArgs<'_, T>) {
+    let p: &Params = params(p);
+    let (scores, weights) = (scores.read(), weights.write());
+    let (count, columns) = (p.count as usize, p.columns as usize);
+    for row in 0..p.rows as usize {
+        let weights = &mut weights[row * columns..][..columns];
+        for (i, weight) in weights.iter_mut().enumerate() {
+            *weight = if i < count {
+                scores[(row * count + i) * 2]
+            } else {
+                T::of(p.null_logit)
+            };
+        }
+        let top = weights.iter().copied().fold(T::neg_infinity(), T::max);
+        weights
+            .iter_mut()
+            .for_each(|weight| *weight = (*weight - top).exp());
+        let total: T = weights.iter().copied().sum();
+        weights.iter_mut().for_each(|weight| *weight /= total);
+    }
+}
+
+pub(super) fn forward<T: Real>(p: &dyn Any, [history, weights, mixed, ..]: CpuArgs<'_, T>) {
+    let p: &Params = params(p);
+    let (history, weights, mixed) = (history.read(), weights.read(), mixed.write());
+    let dim = p.dim as usize;
+    for row in 0..p.rows as usize {
+        for c in 0..dim {
+            mixed[row * dim + c] = (0..p.count as usize)
+                .map(|i| {
+                    let w = weights[row * p.columns as usize + i] - p.mean_weight();
+                    w * history[p.value(i, row) + c]
+                })
+                .sum();
+        }
+    }
+}
+
+pub(super) fn backward_scores<T: Real>(
+    p: &dyn Any,
+    [history, d_mixed, slopes, ..]: CpuArgs<'_, T>,
+) {
+    let p: &Params = params(p);
+    let (history, d_mixed, slopes) = (history.read(), d_mixed.read(), slopes.write());
+    let dim = p.dim as usize;
+    for row in 0..p.rows as usize {
+        for i in 0..p.count as usize {
+            let value = &history[p.value(i, row)..][..dim];
+            let at = (row * p.count as usize + i) * 2;
+            slopes[at] = (0..dim).map(|c| d_mixed[row * dim + c] * value[c]).sum();
+            slopes[at + 1] = T::zero();
+        }
+    }
+}
+
+pub(super) fn backward_softmax<T: Real>(
+    p: &dyn Any,
+    [scores, weights, slopes, ..]: CpuArgs<'_, T>,
+) {
+    let p: &Params = params(p);
+    let (scores, weights, slopes) = (scores.read(), weights.read(), slopes.write());
+    let count = p.count as usize;
+    for row in 0..p.rows as usize {
+        let weights = &weights[row * p.columns as usize..];
+        let mean: T = (0..count)
+            .map(|i| weights[i] * slopes[(row * count + i) * 2])
+            .sum();
+        for i in 0..count {
+            let at = (row * count + i) * 2;
+            let (z, r) = (scores[at], scores[at + 1]);
+            let dz = weights[i] * (slopes[at] - mean);
+            slopes[at] = dz * r;
+            slopes[at + 1] = dz * r * r * z / T::of(f64::from(p.dim));
+        }
+    }
+}
+
+pub(super) fn backward<T: Real>(
+    p: &dyn Any,
+    [
+        history,
+        query,
+        gain,
+        weights,
+        slopes,
+        d_mixed,
+        d_history,
+        ..,
+    ]: CpuArgs<'_, T>,
+) {
+    let p: &Params = params(p);
+    let (history, query, gain) = (history.read(), query.read(), gain.read());
+    let (weights, slopes, d_mixed) = (weights.read(), slopes.read(), d_mixed.read());
+    let d_history = d_history.write();
+    let (dim, count) = (p.dim as usize, p.count as usize);
+    let query = &query[p.query_row as usize * dim..][..dim];
+    let mut update = |at: usize, how, change| match how {
+        SKIP => {}
+        ADD => d_history[at] += change,
+        _ => d_history[at] = change,
+    };
+    for row in 0..p.rows as usize {
+        for c in 0..dim {
+            let g = d_mixed[row * dim + c];
+            for i in 0..count {
+                let (key, value) = (p.key(i, row) + c, p.value(i, row) + c);
+                let at = (row * count + i) * 2;
+                let w = weights[row * p.columns as usize + i] - p.mean_weight();
+                let d_value = w * g;
+                let d_key = slopes[at] * query[c] * gain[c] - slopes[at + 1] * history[key];
+                if key == value {
+                    update(key, p.value_update[i], d_value + d_key);
+                } else {
+                    update(value, p.value_update[i], d_value);
+                    update(key, p.key_update[i], d_key);
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn backward_query<T: Real>(p: &dyn Any, [history, slopes, partial, ..]: CpuArgs<'_, T>) {
+    let p: &Params = params(p);
+    let (history, slopes, partial) = (history.read(), slopes.read(), partial.write());
+    let (rows, count, chunk) = (p.rows as usize, p.count as usize, p.chunk as usize);
+    for (block, sums) in partial.chunks_exact_mut(p.dim as usize).enumerate() {
+        sums.fill(T::zero());
+        for i in 0..count {
+            for row in block * chunk..((block + 1) * chunk).min(rows) {
+                let slope = slopes[(row * count + i) * 2];
+                for (c, sum) in sums.iter_mut().enumerate() {
+                    *sum += slope * history[p.key(i, row) + c];
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn backward_query_sum<T: Real>(
+    p: &dyn Any,
+    [partial, query, gain, d_query, d_gain, ..]: CpuArgs<'_, T>,
+) {
+    let p: &Params = params(p);
+    let (partial, query, gain) = (partial.read(), query.read(), gain.read());
+    let (d_query, d_gain) = (d_query.write(), d_gain.write());
+    let dim = p.dim as usize;
+    if p.add_query == 0 {
+        d_query.fill(T::zero());
+    }
+    if p.add_gain == 0 {
+        d_gain.fill(T::zero());
+    }
+    for c in 0..dim {
+        let du: T = partial.iter().skip(c).step_by(dim).copied().sum();
+        let asked = p.query_row as usize * dim + c;
+        d_query[asked] += gain[c] * du;
+        d_gain[c] += query[asked] * du;
+    }
+}

@@ -7,10 +7,13 @@
 //! The engine has no files, no clock, no user interface and no arguments: bytes and times are passed in.
 #![warn(missing_docs)]
 
+pub mod analysis;
+pub mod checkpoint;
 pub mod cpu;
 pub mod device;
 pub mod error;
 pub mod executor;
+pub mod golden;
 pub mod gpu;
 pub mod kernel;
 pub mod models;
@@ -20,6 +23,8 @@ pub mod optim;
 pub mod params;
 pub mod plan;
 pub mod random;
+pub mod runtime;
+pub mod sample;
 pub mod shape;
 pub mod tape;
 

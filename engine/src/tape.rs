@@ -688,6 +688,14 @@ impl Tape {
             }
             let seed = self.rec.value(seed);
             let info = &mut self.rec.tensors[output.id];
+            if info.slot.is_some() {
+                let message =
+                    "a source of a history has its gradient there; take the gradient of a copy";
+                return Err(Error::Op {
+                    op: "backward",
+                    message: message.into(),
+                });
+            }
             (info.grad, info.grad_written) = (Some(seed), true);
         }
         let outer = self.rec.scope.clone();
@@ -734,7 +742,7 @@ impl Tape {
                 .outputs
                 .iter()
                 .copied()
-                .filter(|tensor| !outputs.contains(tensor))
+                .filter(|tensor| outputs.iter().all(|output| output.id != tensor.id))
                 .collect();
             if inner.is_empty() {
                 continue;

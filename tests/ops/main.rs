@@ -12,3 +12,4 @@ mod rms_norm;
 mod rope;
 mod scaled_add;
 mod swiglu;
+mod slot_add;

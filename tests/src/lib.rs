@@ -16,6 +16,7 @@
 //! 4. runs everything twice and asks for the same bits.
 
 mod executors;
+pub mod net;
 
 use std::collections::BTreeMap;
 use std::ops::Index;

@@ -28,6 +28,7 @@ mod rope;
 mod scaled_add;
 mod square_sum;
 mod swiglu;
+mod slot_add;
 
 use std::any::Any;
 

@@ -2,7 +2,7 @@
 
 use super::{
     Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
-    dual_gates, dual_write, embedding, matmul, rms_norm, rope, scaled_add, square_sum, swiglu,
+    dual_gates, dual_write, embedding, matmul, rms_norm, rope, scaled_add, slot_add, square_sum, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -64,6 +64,8 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("square_sum", "sums") => square_sum::sums,
         ("swiglu", "forward") => swiglu::forward,
         ("swiglu", "backward") => swiglu::backward,
+        ("slot_add", "forward") => slot_add::forward,
+        ("slot_add", "backward") => slot_add::backward,
         _ => return None,
     })
 }

@@ -18,3 +18,4 @@ pub mod rms_norm;
 pub mod rope;
 pub mod scaled_add;
 pub mod swiglu;
+pub mod slot_add;

@@ -1,0 +1,156 @@
+//! A pre-norm decoder whose residual path is any of the mechanisms.
+//!
+//! ```text
+//! e = embedding[ids];  for every site s:  x = path.read(s);  y = F_s(x);  path.write(s, y)
+//! logits = rms_norm(path.readout()) W_out^T
+//! ```
+//!
+//! `F_s` includes its own norm, which routing never changes. No biases, no dropout.
+
+use crate::error::{Error, Result};
+use crate::models::config::ModelConfig;
+use crate::nn::feed_forward::FeedForwardConfig;
+use crate::nn::residual::{Gate, Routing};
+use crate::nn::rms_norm::{norm, parameter as gain};
+use crate::nn::{Batch, attention, swiglu};
+use crate::ops::embedding::embedding;
+use crate::ops::matmul::linear;
+use crate::ops::rope::{RopeTables, rope_tables};
+use crate::params::{Init, ParamSpec, Parameters};
+use crate::tape::{Tape, Tensor};
+
+/// What recording a model gives.
+#[derive(Debug)]
+pub struct Forward {
+    /// `[rows, vocab]`
+    pub logits: Tensor,
+    /// Published depth weights.
+    pub routing: Vec<Routing>,
+    /// Published gates.
+    pub gates: Vec<Gate>,
+}
+
+/// Every parameter of a model, laid out.
+///
+/// # Errors
+/// If the configuration asks for something that is not implemented.
+pub fn parameters(config: &ModelConfig) -> Result<Parameters> {
+    let (d, vocab, std) = (
+        config.hidden_size,
+        config.vocab_size,
+        config.initializer_range,
+    );
+    let mut specs = vec![ParamSpec::base(
+        "model.embed_tokens.weight",
+        [vocab, d],
+        Init::Normal(std),
+        false,
+    )];
+    for layer in 0..config.num_hidden_layers {
+        let prefix = format!("model.layers.{layer}.");
+        specs.push(gain(format!("{prefix}input_layernorm.weight"), d));
+        specs.extend(attention::parameters(config, layer));
+        specs.push(gain(format!("{prefix}post_attention_layernorm.weight"), d));
+        match &config.feed_forward {
+            FeedForwardConfig::Swiglu {} => {
+                specs.extend(swiglu::parameters(
+                    config,
+                    &format!("{prefix}mlp."),
+                    config.intermediate_size,
+                ));
+            }
+            FeedForwardConfig::Moe { .. } => return Err(no_experts()),
+        }
+    }
+    specs.push(gain("model.norm.weight", d));
+    if !config.tie_word_embeddings {
+        specs.push(ParamSpec::base(
+            "lm_head.weight",
+            [vocab, d],
+            Init::Normal(std),
+            true,
+        ));
+    }
+    specs.extend(config.residual.parameters(config)?);
+    Parameters::layout(specs)
+}
+
+fn no_experts() -> Error {
+    Error::config(
+        "feed_forward.kind",
+        "\"moe\" is not implemented in this version; use \"swiglu\"",
+    )
+}
+
+/// Record the forward pass over token numbers `ids` `[rows]`.
+///
+/// # Errors
+/// If the configuration asks for something that is not implemented, or a tensor does not fit.
+pub fn forward(
+    tape: &mut Tape,
+    config: &ModelConfig,
+    batch: Batch,
+    ids: Tensor,
+) -> Result<Forward> {
+    let tables = rope_tables(tape, batch.context, config.head_dim, config.rope_theta);
+    let table = tape.parameter("model.embed_tokens.weight")?;
+    let mut path = config.residual.path(tape, config, batch.rows())?;
+    let e = tape.scope("embed", |tape| embedding(tape, ids, table))?;
+    path.expand(tape, e)?;
+    for site in 0..config.sublayers() {
+        let scope = format!(
+            "layer {} {}",
+            site / 2 + 1,
+            if site.is_multiple_of(2) {
+                "attn"
+            } else {
+                "mlp"
+            }
+        );
+        tape.scope(&scope, |tape| {
+            let x = path.read(tape, site)?;
+            let y = tape.checkpoint(|tape| sublayer(tape, config, batch, &tables, site, x))?;
+            path.write(tape, site, y)
+        })?;
+    }
+    let out = tape.scope("read-out", |tape| path.readout(tape))?;
+    let logits = tape.scope("head", |tape| {
+        let x = norm(tape, "model.norm.weight", out, config.rms_norm_eps)?;
+        let head = if config.tie_word_embeddings {
+            table
+        } else {
+            tape.parameter("lm_head.weight")?
+        };
+        linear(tape, x, head)
+    })?;
+    Ok(Forward {
+        logits,
+        routing: path.routing().to_vec(),
+        gates: path.gates().to_vec(),
+    })
+}
+
+/// `F_s`: the norm and the attention or feed-forward of site `site`.
+fn sublayer(
+    tape: &mut Tape,
+    config: &ModelConfig,
+    batch: Batch,
+    tables: &RopeTables,
+    site: u32,
+    x: Tensor,
+) -> Result<Tensor> {
+    let (layer, eps) = (site / 2, config.rms_norm_eps);
+    let prefix = format!("model.layers.{layer}.");
+    if site.is_multiple_of(2) {
+        let x = norm(tape, &format!("{prefix}input_layernorm.weight"), x, eps)?;
+        attention::forward(tape, config, layer, batch, tables, x)
+    } else {
+        let x = norm(
+            tape,
+            &format!("{prefix}post_attention_layernorm.weight"),
+            x,
+            eps,
+        )?;
+        swiglu::forward(tape, &format!("{prefix}mlp."), x)
+    }
+}

@@ -1,0 +1,256 @@
+//! Dual attention residuals, full (one layer per block) and block (arXiv 2607.18730; section 4.5 of the checkpoint format).
+//!
+//! Two streams, each with a history of finished blocks and a partial sum. What stream `j` reads is chosen by keys of the
+//! *other* stream; the values are its own (route `dar`; the other routes are the paper's ablations).
+//!
+//! ```text
+//! h^j    = depth mix with query q^j;  keys from stream K(j), values from stream V(j)
+//! f^j    = rms(h^j)
+//! alpha  = softmax_j( b_alpha^j + <w_alpha^j, f^j> )
+//! rho    = sigmoid( b_rho + <w_rho^0, f^0> + <w_rho^1, f^1> )
+//! beta^j = 2 sigmoid( b_beta^j + <w_beta^j, f^j> )
+//! x      = alpha^0 h^0 + alpha^1 h^1,   y = F_s(x)
+//! P^j   <- beta^j y                                   at the start of a block
+//! P^j   <- rho P^j + (1 - rho) P^(1-j) + beta^j y     later in it
+//! ```
+//!
+//! The paper's full text was not available. Ours are: the gates' features and initial values, queries per stream with a key
+//! norm shared by both, partials that restart with each block, the softmax over `alpha`, and the read-out by a last mix
+//! (readings A7 to A20 of the routing specification). The biases of `beta` start at +-0.5, alternating, so that the streams
+//! are not identical for ever; the initial function is that of block attention residuals all the same.
+
+use super::config::{DarRoute, Gates};
+use super::path::{Gate, ResidualPath, Routing, site_prefix, source_name};
+use crate::error::{Error, Result};
+use crate::models::config::ModelConfig;
+use crate::ops::depth_attention::{DepthMix, depth_attention};
+use crate::ops::dual_gates::{GateParams, ReadGate, WriteGates, dual_gates};
+use crate::ops::dual_write::dual_write;
+use crate::params::{Init, ParamSpec};
+use crate::tape::{History, Slot, Tape, Tensor};
+
+/// Parameters of sites `0..=L`: queries, the key norm, and the gates (`rho` and `beta` not at the read-out).
+#[must_use]
+pub fn parameters(config: &ModelConfig, gates: Gates) -> Vec<ParamSpec> {
+    let d = config.hidden_size;
+    let mut specs = Vec::new();
+    for site in 0..=config.sublayers() {
+        let prefix = format!("{}dar.", site_prefix(config, site));
+        let mut add = |name: &str, shape: crate::Shape, init| {
+            specs.push(ParamSpec::routing(format!("{prefix}{name}"), shape, init));
+        };
+        add("query", [2, d].into(), Init::Constant(0.0));
+        add("key_norm.weight", [d].into(), Init::Constant(1.0));
+        let sign = if site.is_multiple_of(2) { 0.5 } else { -0.5 };
+        let biases = [
+            ("alpha", vec![0.0, 0.0]),
+            ("rho", vec![2.0]),
+            ("beta", vec![sign, -sign]),
+        ];
+        for (name, bias) in biases {
+            if site == config.sublayers() && name != "alpha" {
+                continue;
+            }
+            add(
+                &format!("{name}.bias"),
+                [bias.len() as u32].into(),
+                Init::Values(bias),
+            );
+            if gates == Gates::Dynamic {
+                add(
+                    &format!("{name}.weight"),
+                    [2, d].into(),
+                    Init::Constant(0.0),
+                );
+            }
+        }
+    }
+    specs
+}
+
+/// State while recording.
+#[derive(Debug)]
+pub struct Dar {
+    config: ModelConfig,
+    layers_per_block: u32,
+    route: DarRoute,
+    gates: Gates,
+    include_partial: bool,
+    history: History,
+    entries: [Vec<Slot>; 2],
+    partial: Option<[Slot; 2]>,
+    /// Gates of the site that has been read and not yet written.
+    open_gates: Option<Tensor>,
+    routing: Vec<Routing>,
+    published_gates: Vec<Gate>,
+}
+
+impl Dar {
+    /// A path over `rows` tokens.
+    #[must_use]
+    pub fn new(
+        tape: &mut Tape,
+        config: &ModelConfig,
+        layers_per_block: u32,
+        route: DarRoute,
+        gates: Gates,
+        include_partial: bool,
+        rows: u32,
+    ) -> Self {
+        Self {
+            config: config.clone(),
+            layers_per_block,
+            route,
+            gates,
+            include_partial,
+            history: tape.history("depth sources", rows, config.hidden_size),
+            entries: [Vec::new(), Vec::new()],
+            partial: None,
+            open_gates: None,
+            routing: Vec::new(),
+            published_gates: Vec::new(),
+        }
+    }
+
+    /// The gate parameters of a site.
+    fn gate_params(&self, tape: &mut Tape, site: u32) -> Result<GateParams> {
+        let prefix = format!("{}dar.", site_prefix(&self.config, site));
+        let mut bias = |name: &str| tape.parameter(&format!("{prefix}{name}.bias"));
+        let alpha_bias = bias("alpha")?;
+        let write = if site < self.config.sublayers() {
+            Some((bias("rho")?, bias("beta")?))
+        } else {
+            None
+        };
+        let dynamic = self.gates == Gates::Dynamic;
+        let mut weight = |name: &str| {
+            if dynamic {
+                tape.parameter(&format!("{prefix}{name}.weight")).map(Some)
+            } else {
+                Ok(None)
+            }
+        };
+        let alpha_weight = weight("alpha")?;
+        let write = match write {
+            Some((rho_bias, beta_bias)) => Some(WriteGates {
+                rho_bias,
+                rho_weight: weight("rho")?,
+                beta_bias,
+                beta_weight: weight("beta")?,
+            }),
+            None => None,
+        };
+        Ok(GateParams {
+            alpha_bias,
+            alpha_weight,
+            write,
+        })
+    }
+
+    fn mix(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
+        // The remainder of an unfinished last block is always read by the read-out, else its layers would be lost.
+        let partial = self
+            .partial
+            .filter(|_| self.include_partial || site == self.config.sublayers());
+        let sources = |stream: usize| -> Vec<Slot> {
+            self.entries[stream]
+                .iter()
+                .copied()
+                .chain(partial.map(|slots| slots[stream]))
+                .collect()
+        };
+        let mut names = vec!["embed".to_owned()];
+        // A block has at least two sublayers here, so its name is never that of a sublayer.
+        names.extend(
+            (1..self.entries[0].len())
+                .map(|block| source_name(block as u32 - 1, 2 * self.layers_per_block)),
+        );
+        names.extend(partial.map(|_| "partial".to_owned()));
+
+        let prefix = format!("{}dar.", site_prefix(&self.config, site));
+        let query = tape.parameter(&format!("{prefix}query"))?;
+        let gain = tape.parameter(&format!("{prefix}key_norm.weight"))?;
+        let eps = self.config.rms_norm_eps;
+        let how = DepthMix {
+            eps,
+            centered: false,
+            null_logit: None,
+        };
+        let mut read = |stream: usize| -> Result<Tensor> {
+            let keys = sources(self.route.key_stream(stream));
+            let pairs: Vec<_> = keys
+                .into_iter()
+                .zip(sources(self.route.value_stream(stream)))
+                .collect();
+            let (mixed, weights) =
+                depth_attention(tape, self.history, &pairs, query, stream as u32, gain, &how)?;
+            tape.watch(|| format!("routing.{site}.{stream}"), weights);
+            Ok(mixed)
+        };
+        let streams = [read(0)?, read(1)?];
+        self.routing.extend([0, 1].map(|stream| Routing {
+            site,
+            stream,
+            sources: names.clone(),
+        }));
+
+        let params = self.gate_params(tape, site)?;
+        let (x, gates) = dual_gates(tape, streams, &params, ReadGate::Softmax, eps)?;
+        tape.watch(|| format!("gates.{site}"), gates);
+        let columns: &[_] = if params.write.is_some() {
+            &[("alpha", 0..2), ("rho", 2..3), ("beta", 3..5)]
+        } else {
+            &[("alpha", 0..2)]
+        };
+        self.published_gates
+            .extend(columns.iter().cloned().map(|(name, columns)| Gate {
+                site,
+                name,
+                tensor: format!("gates.{site}"),
+                columns,
+                width: 5,
+            }));
+        self.open_gates = Some(gates);
+        Ok(x)
+    }
+}
+
+impl ResidualPath for Dar {
+    fn expand(&mut self, tape: &mut Tape, e: Tensor) -> Result<()> {
+        let slot = tape.push(self.history, e)?;
+        self.entries = [vec![slot], vec![slot]];
+        Ok(())
+    }
+
+    fn read(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
+        self.mix(tape, site)
+    }
+
+    fn write(&mut self, tape: &mut Tape, site: u32, y: Tensor) -> Result<()> {
+        let early = || Error::Op {
+            op: "dar",
+            message: "a site is written before it is read".into(),
+        };
+        let gates = self.open_gates.take().ok_or_else(early)?;
+        let partial = dual_write(tape, self.history, self.partial, gates, y)?;
+        self.partial = Some(partial);
+        if (site + 1).is_multiple_of(2 * self.layers_per_block) {
+            self.partial = None;
+            self.entries[0].push(partial[0]);
+            self.entries[1].push(partial[1]);
+        }
+        Ok(())
+    }
+
+    fn readout(&mut self, tape: &mut Tape) -> Result<Tensor> {
+        self.mix(tape, self.config.sublayers())
+    }
+
+    fn routing(&self) -> &[Routing] {
+        &self.routing
+    }
+
+    fn gates(&self) -> &[Gate] {
+        &self.published_gates
+    }
+}

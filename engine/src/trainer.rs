@@ -1,0 +1,503 @@
+//! Training: batches in, losses out.
+//!
+//! [`Trainer::step`] writes a batch, submits and returns; it never waits. Losses pile up in a ring on the device until
+//! [`Trainer::collect`] reads them: call it at least every [`RING`](crate::optim::RING) steps (`step` insists).
+//!
+//! Everything random follows from the seed and the number of the step, so a run that is restored at step `n` goes on with
+//! the same bits as one that never stopped.
+
+use std::sync::Arc;
+
+use crate::analysis::routing_stats::{SiteStats, site_stats};
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::executor::{Counts, Data, Executor, NonFinite, is_non_finite};
+use crate::models::config::ModelConfig;
+use crate::models::decoder;
+use crate::models::plans::{self, ModelPlan};
+use crate::nn::Batch;
+use crate::nn::residual::{Gate, Routing};
+use crate::optim::{RING, STATUS_RING, Schedule, StepScalars, UpdateConfig, ring_entry};
+use crate::params::Parameters;
+use crate::plan::{External, Limits, MemoryReport};
+use crate::runtime::{Loaded, Runtime};
+
+/// What is trained how.
+#[derive(Clone, Debug)]
+pub struct TrainConfig {
+    /// Sequences and tokens of one forward and backward pass.
+    pub batch: Batch,
+    /// Passes per update.
+    pub accumulate: u32,
+    /// Recompute activations instead of keeping them.
+    pub checkpoint: bool,
+    /// Learning rate over time.
+    pub schedule: Schedule,
+    /// The optimiser.
+    pub update: UpdateConfig,
+    /// Seed of initial values and batches.
+    pub seed: u64,
+    /// Validation batches; 0: the whole validation part.
+    pub eval_batches: usize,
+}
+
+/// One finished step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepResult {
+    /// Number of the step, from 1.
+    pub step: u64,
+    /// Mean cross-entropy of its batch, before the update; nats.
+    pub loss: f64,
+    /// Norm of the gradient, before clipping.
+    pub grad_norm: f64,
+    /// Learning rate.
+    pub lr: f64,
+    /// Whether loss and norm were finite. If not, this and later steps have changed nothing.
+    pub ok: bool,
+}
+
+/// A look at the validation part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Evaluation {
+    /// Mean cross-entropy; nats.
+    pub val_loss: f64,
+    /// Tokens that it is a mean over.
+    pub tokens: u64,
+    /// Share of answer positions where the most likely token is right; tasks only.
+    pub accuracy: Option<f64>,
+}
+
+/// Bytes that a training needs, before anything is allocated.
+#[derive(Clone, Debug)]
+pub struct MemoryPlan {
+    /// Parameters, gradients and two moments.
+    pub parameters: u64,
+    /// Forward and backward pass.
+    pub training: MemoryReport,
+    /// Evaluation, with and without depth weights.
+    pub evaluation: MemoryReport,
+    /// Kernel calls of one step, update included.
+    pub steps: usize,
+}
+
+impl MemoryPlan {
+    /// All bytes.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.parameters + self.training.planned + self.evaluation.planned
+    }
+}
+
+/// The plans of a training, not yet on any device.
+#[derive(Debug)]
+struct Plans {
+    parameters: Arc<Parameters>,
+    train: ModelPlan,
+    update: crate::plan::Plan,
+    eval: ModelPlan,
+    watch: ModelPlan,
+}
+
+impl Plans {
+    fn record(model: &ModelConfig, config: &TrainConfig, limits: &Limits) -> Result<Self> {
+        model.validate()?;
+        let parameters = Arc::new(decoder::parameters(model)?);
+        let how = plans::Training {
+            batch: config.batch,
+            accumulate: config.accumulate,
+            checkpoint: config.checkpoint,
+            watch: false,
+        };
+        let plans = Self {
+            train: plans::training(model, &parameters, &how, limits)?,
+            update: plans::update(&parameters, &config.update, limits)?,
+            eval: plans::evaluation(model, &parameters, config.batch, false, limits)?,
+            watch: plans::evaluation(model, &parameters, config.batch, true, limits)?,
+            parameters,
+        };
+        let memory = plans.memory(limits);
+        if let Some(total) = limits.total.filter(|&total| memory.total() > total) {
+            let people = crate::error::bytes_for_people;
+            let (tensor, bytes) = memory.training.largest.first().cloned().unwrap_or_default();
+            return Err(Error::Memory {
+                tensor: format!(
+                    "this training (largest tensor: `{tensor}`, {})",
+                    people(bytes)
+                ),
+                need: people(memory.total()),
+                limit: format!("{} of memory are available", people(total)),
+                advice: "lower train.batch, model.context, model.width or model.layers".into(),
+            });
+        }
+        Ok(plans)
+    }
+
+    fn memory(&self, limits: &Limits) -> MemoryPlan {
+        let mut evaluation = self.eval.plan.memory.clone();
+        evaluation.planned += self.watch.plan.memory.planned;
+        evaluation.unshared += self.watch.plan.memory.unshared;
+        MemoryPlan {
+            parameters: 4 * self.parameters.arena_len() as u64 * limits.float,
+            training: self.train.plan.memory.clone(),
+            evaluation,
+            steps: self.train.plan.steps.len() + self.update.steps.len(),
+        }
+    }
+}
+
+/// What a training would need, without allocating anything.
+///
+/// # Errors
+/// If the model cannot be recorded, or does not fit `limits`.
+pub fn plan_memory(
+    model: &ModelConfig,
+    config: &TrainConfig,
+    limits: &Limits,
+) -> Result<MemoryPlan> {
+    Ok(Plans::record(model, config, limits)?.memory(limits))
+}
+
+/// A training in progress.
+pub struct Trainer {
+    runtime: Runtime,
+    model: ModelConfig,
+    config: TrainConfig,
+    data: Box<dyn Dataset>,
+    train: Loaded,
+    update: Loaded,
+    eval: Loaded,
+    watch: Loaded,
+    routing: Vec<Routing>,
+    gates: Vec<Gate>,
+    memory: MemoryPlan,
+    step: u64,
+    collected: u64,
+    ids: Vec<u32>,
+    labels: Vec<u32>,
+}
+
+impl std::fmt::Debug for Trainer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trainer")
+            .field("step", &self.step)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Trainer {
+    /// Record, place and load everything; parameters have their initial values.
+    ///
+    /// # Errors
+    /// If the configuration is impossible or does not fit the device.
+    pub fn new(
+        executor: Box<dyn Executor>,
+        model: ModelConfig,
+        config: TrainConfig,
+        data: Box<dyn Dataset>,
+    ) -> Result<Self> {
+        let limits = executor.limits();
+        let plans = Plans::record(&model, &config, &limits)?;
+        let memory = plans.memory(&limits);
+        let mut runtime = Runtime::new(executor, plans.parameters.clone())?;
+        let initial = plans.parameters.initial_values(config.seed);
+        runtime.write_external(External::Values, Data::F32(&initial))?;
+        let rows = config.batch.rows() as usize;
+        Ok(Self {
+            train: runtime.load_model(&plans.train)?,
+            update: runtime.load(&plans.update)?,
+            eval: runtime.load_model(&plans.eval)?,
+            watch: runtime.load_model(&plans.watch)?,
+            routing: plans.watch.routing,
+            gates: plans.watch.gates,
+            runtime,
+            model,
+            config,
+            data,
+            memory,
+            step: 0,
+            collected: 0,
+            ids: vec![0; rows],
+            labels: vec![0; rows],
+        })
+    }
+
+    /// Updates submitted so far.
+    #[must_use]
+    pub fn steps_done(&self) -> u64 {
+        self.step
+    }
+
+    /// Tokens seen so far.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.step * u64::from(self.config.batch.rows()) * u64::from(self.config.accumulate)
+    }
+
+    /// The model's configuration.
+    #[must_use]
+    pub fn model(&self) -> &ModelConfig {
+        &self.model
+    }
+
+    /// Names and places of the parameters.
+    #[must_use]
+    pub fn parameters(&self) -> &Arc<Parameters> {
+        self.runtime.parameters()
+    }
+
+    /// What it needs.
+    #[must_use]
+    pub fn memory(&self) -> &MemoryPlan {
+        &self.memory
+    }
+
+    /// Running totals of the executor.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.runtime.counts()
+    }
+
+    /// Whether [`Trainer::collect`] has to come before the next step.
+    #[must_use]
+    pub fn ring_is_full(&self) -> bool {
+        self.step - self.collected >= RING as u64
+    }
+
+    /// Submit one update.
+    ///
+    /// # Errors
+    /// If the device fails, or losses of [`RING`] steps have not been collected.
+    pub fn step(&mut self) -> Result<()> {
+        if self.ring_is_full() {
+            return Err(Error::Op {
+                op: "step",
+                message: format!("collect the losses at least every {RING} steps"),
+            });
+        }
+        let number = self.step + 1;
+        for micro in 0..self.config.accumulate {
+            self.write_batch(number, micro)?;
+            let last = micro + 1 == self.config.accumulate;
+            if last {
+                self.write_scalars(number)?;
+                self.runtime
+                    .submit(micro == 0, &[&self.train, &self.update])?;
+            } else {
+                self.runtime.submit(micro == 0, &[&self.train])?;
+            }
+        }
+        self.step = number;
+        Ok(())
+    }
+
+    fn write_batch(&mut self, step: u64, micro: u32) -> Result<()> {
+        let Batch { sequences, context } = self.config.batch;
+        let (sequences, context) = (sequences as usize, context as usize);
+        self.data.train_batch(
+            self.config.seed,
+            step,
+            micro,
+            sequences,
+            context,
+            &mut self.ids,
+            &mut self.labels,
+        );
+        self.runtime
+            .write_batch(&self.train, &self.ids, &self.labels)
+    }
+
+    fn write_scalars(&mut self, step: u64) -> Result<()> {
+        let UpdateConfig { beta1, beta2, .. } = self.config.update;
+        self.runtime.write_scalars(&StepScalars {
+            lr: self.config.schedule.rate(step - 1),
+            step,
+            beta1,
+            beta2,
+        })
+    }
+
+    /// Read the losses of all steps since the last call.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn collect(&mut self) -> Result<Vec<StepResult>> {
+        let first = self.collected + 1;
+        if first > self.step {
+            return Ok(Vec::new());
+        }
+        let status = self.runtime.read_external(External::Status).await?.to_f64();
+        self.collected = self.step;
+        let result = |step: u64| {
+            let entry = ring_entry(step);
+            let (loss, grad_norm, ok) = (status[entry], status[entry + 1], status[entry + 2] > 0.5);
+            StepResult {
+                step,
+                loss,
+                grad_norm,
+                lr: self.config.schedule.rate(step - 1),
+                ok,
+            }
+        };
+        Ok((first..=self.step).map(result).collect())
+    }
+
+    /// Mean loss over the validation part.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn evaluate(&mut self) -> Result<Evaluation> {
+        let Batch { sequences, context } = self.config.batch;
+        let (sequences, context) = (sequences as usize, context as usize);
+        let batches = self
+            .data
+            .eval_batch_count(sequences, context, self.config.eval_batches);
+        let (mut sum, mut tokens, mut right, mut answers) = (0.0, 0_u64, 0_u64, 0_u64);
+        let vocab = self.model.vocab_size as usize;
+        let judged = self.data.has_answers();
+        for index in 0..batches {
+            let batch = self.data.eval_batch(index, sequences, context);
+            self.runtime
+                .write_batch(&self.eval, &batch.ids, &batch.labels)?;
+            self.runtime.submit(false, &[&self.eval])?;
+            let mut wanted = vec![plans::ROW_LOSSES.to_owned()];
+            wanted.extend(judged.then(|| plans::LOGITS.to_owned()));
+            let read = self.runtime.read(&self.eval, &wanted).await?;
+            sum += read[0].to_f64()[..batch.counted].iter().sum::<f64>();
+            tokens += batch.counted as u64;
+            if let Some(logits) = read.get(1) {
+                let logits = logits.to_f64();
+                for row in (0..batch.counted).filter(|&row| batch.is_answer(row)) {
+                    let logits = &logits[row * vocab..][..vocab];
+                    let best = (0..vocab).fold(0, |best, token| {
+                        if logits[token] > logits[best] {
+                            token
+                        } else {
+                            best
+                        }
+                    });
+                    right += u64::from(best as u32 == batch.labels[row]);
+                    answers += 1;
+                }
+            }
+        }
+        let accuracy = (answers > 0).then(|| right as f64 / answers as f64);
+        Ok(Evaluation {
+            val_loss: sum / tokens.max(1) as f64,
+            tokens,
+            accuracy,
+        })
+    }
+
+    /// Depth weights and gates on the first validation batch, reduced to means.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn routing(&mut self) -> Result<Vec<SiteStats>> {
+        if self.routing.is_empty() && self.gates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Batch { sequences, context } = self.config.batch;
+        let batch = self
+            .data
+            .eval_batch(0, sequences as usize, context as usize);
+        self.runtime
+            .write_batch(&self.watch, &batch.ids, &batch.labels)?;
+        self.runtime.submit(false, &[&self.watch])?;
+        let mut names: Vec<String> = self.routing.iter().map(Routing::tensor).collect();
+        for gate in &self.gates {
+            if !names.contains(&gate.tensor) {
+                names.push(gate.tensor.clone());
+            }
+        }
+        let values = self.runtime.read(&self.watch, &names).await?;
+        let find = |name: &str| {
+            names
+                .iter()
+                .position(|known| known == name)
+                .map(|at| values[at].to_f64())
+        };
+        Ok(site_stats(
+            self.model.sublayers(),
+            &self.routing,
+            &self.gates,
+            find,
+        ))
+    }
+
+    /// Parameters and both moments, in the layout of the arena.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn tensors(&mut self) -> Result<[Vec<f32>; 3]> {
+        let mut all = Vec::new();
+        for external in [
+            External::Values,
+            External::FirstMoment,
+            External::SecondMoment,
+        ] {
+            all.push(self.runtime.read_external(external).await?.into_f32());
+        }
+        all.try_into().map_err(|_| Error::Op {
+            op: "tensors",
+            message: "three arenas".into(),
+        })
+    }
+
+    /// Go on from a checkpoint: `step` updates are done.
+    ///
+    /// # Errors
+    /// If the arenas do not fit.
+    pub fn restore(
+        &mut self,
+        step: u64,
+        values: &[f32],
+        moments: Option<(&[f32], &[f32])>,
+    ) -> Result<()> {
+        self.runtime
+            .write_external(External::Values, Data::F32(values))?;
+        if let Some((first, second)) = moments {
+            self.runtime
+                .write_external(External::FirstMoment, Data::F32(first))?;
+            self.runtime
+                .write_external(External::SecondMoment, Data::F32(second))?;
+        }
+        self.runtime
+            .write_external(External::Status, Data::F32(&[0.0; STATUS_RING]))?;
+        (self.step, self.collected) = (step, step);
+        Ok(())
+    }
+
+    /// After a step that was not finite: run it again, kernel by kernel, and name the first tensor that is not. The
+    /// parameters are still those from before that step.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn explain(&mut self, step: u64) -> Result<Option<NonFinite>> {
+        let values = self
+            .runtime
+            .read_external(External::Values)
+            .await?
+            .into_f32();
+        if let Some(offset) = values.iter().position(|&value| is_non_finite(value)) {
+            let tensor = self
+                .parameters()
+                .name_at(offset)
+                .unwrap_or("padding")
+                .to_owned();
+            return Ok(Some(NonFinite {
+                step: "parameters".into(),
+                tensor,
+                element: offset,
+            }));
+        }
+        for micro in 0..self.config.accumulate {
+            self.write_batch(step, micro)?;
+            self.runtime.submit(micro == 0, &[])?;
+            if let Some(found) = self.runtime.find_non_finite(&self.train).await? {
+                return Ok(Some(found));
+            }
+        }
+        self.write_scalars(step)?;
+        self.runtime.find_non_finite(&self.update).await
+    }
+}

@@ -1,0 +1,61 @@
+//! The golden cases, from an independent program in 64-bit floats, on every executor.
+
+use std::fs;
+use std::path::PathBuf;
+
+use braid_engine::executor::Executor;
+use braid_engine::golden::{CaseFiles, verify};
+use braid_tests::{gpu_executor, oracle};
+
+/// Run every case in `golden/` and report all failures at once.
+fn verify_all(what: &str, executor: impl Fn() -> Box<dyn Executor>) {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .expect("tests/golden")
+        .map(|entry| entry.expect("entry").path())
+        .collect();
+    names.sort();
+    assert!(names.len() >= 33, "only {} golden cases", names.len());
+    let mut failures = Vec::new();
+    for path in names {
+        let text = |name: &str| fs::read_to_string(path.join(name)).expect("case file");
+        let bytes = |name: &str| fs::read(path.join(name)).expect("case file");
+        let (config, case) = (text("config.json"), text("case.json"));
+        let (model, expected) = (bytes("model.safetensors"), bytes("expected.safetensors"));
+        let files = CaseFiles {
+            config: &config,
+            case: &case,
+            model: &model,
+            expected: &expected,
+        };
+        match pollster::block_on(verify(&files, executor())) {
+            Ok(verdict) if verdict.pass => {}
+            other => failures.push(format!("{}: {other:#?}", path.display())),
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{what}: {} failed\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn plain_twins_in_f64_agree_to_a_hundredth_of_the_tolerance() {
+    verify_all("cpu f64", oracle);
+}
+
+#[test]
+fn the_cpu_executor_agrees() {
+    verify_all("cpu", || {
+        Box::new(braid_engine::cpu::CpuExecutor::<f32>::new(None))
+    });
+}
+
+#[test]
+fn the_gpu_executor_agrees() {
+    if gpu_executor().is_some() {
+        verify_all("gpu", || Box::new(gpu_executor().expect("it was there")));
+    }
+}

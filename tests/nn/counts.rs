@@ -1,0 +1,76 @@
+//! Numbers of parameters and of sources against the formulas of section 7 of the routing specification (I16).
+
+use braid_tests::net::Net;
+
+fn routing_parameters(residual: &str, layers: u32) -> usize {
+    Net::initial(residual, layers, 1).parameters.routing_count()
+}
+
+#[test]
+fn extra_parameters_follow_the_formulas() {
+    let d = 12;
+    for layers in [2, 3, 5] {
+        let l = 2 * layers as usize;
+        for (residual, expected) in [
+            (r#"{"kind": "standard"}"#, 0),
+            (r#"{"kind": "attn_res"}"#, 2 * d * (l + 1)),
+            (
+                r#"{"kind": "attn_res", "sublayers_per_block": 3}"#,
+                2 * d * (l + 1),
+            ),
+            (r#"{"kind": "delta"}"#, 2 * d * l),
+            (r#"{"kind": "delta", "mode": "gated"}"#, (2 * d + 1) * l),
+            (
+                r#"{"kind": "dar", "gates": "static"}"#,
+                l * (3 * d + 5) + 3 * d + 2,
+            ),
+            (r#"{"kind": "dar"}"#, l * (9 * d + 5) + 5 * d + 2),
+        ] {
+            assert_eq!(
+                routing_parameters(residual, layers),
+                expected,
+                "{residual}, {layers} layers"
+            );
+        }
+    }
+}
+
+#[test]
+fn sources_follow_the_formulas() {
+    for (layers, s) in [(2, 2), (4, 2), (4, 4), (6, 4)] {
+        let (l, n) = (2 * layers as usize, 2 * layers as usize / s);
+        let total = |residual: &str| {
+            Net::initial(residual, layers, 1)
+                .sources()
+                .values()
+                .sum::<usize>()
+        };
+        let block = s * n * (n + 1) / 2 + n * (s - 1) + n + 1;
+        assert_eq!(total(r#"{"kind": "attn_res"}"#), (l + 1) * (l + 2) / 2);
+        assert_eq!(
+            total(&format!(
+                r#"{{"kind": "attn_res", "sublayers_per_block": {s}}}"#
+            )),
+            block
+        );
+        assert_eq!(total(r#"{"kind": "delta"}"#), (l - 1) * (l + 2) / 2);
+        let delta =
+            format!(r#"{{"kind": "delta", "granularity": "block", "sublayers_per_block": {s}}}"#);
+        assert_eq!(total(&delta), s * n * (n + 1) / 2 - 1);
+        assert_eq!(
+            total(&format!(
+                r#"{{"kind": "dar", "layers_per_block": {}}}"#,
+                s / 2
+            )),
+            2 * block
+        );
+    }
+}
+
+#[test]
+fn the_base_model_has_the_parameters_of_the_table() {
+    let net = Net::initial(r#"{"kind": "standard"}"#, 3, 1);
+    let (d, v, f, q, kv) = (12, 23, 14, 12, 6);
+    let layer = d * q + 2 * d * kv + q * d + 2 * 6 + 3 * d * f + 2 * d;
+    assert_eq!(net.parameters.count(), v * d + 3 * layer + d);
+}

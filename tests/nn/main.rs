@@ -1,0 +1,46 @@
+//! Whole models: the invariants of section 9 of the routing specification, and gradients of every class of parameter.
+
+mod counts;
+mod gradients;
+mod invariants;
+mod memory;
+
+/// Every mechanism and option that is implemented, with the number of layers to try it on (the last block is
+/// unfinished in some).
+pub const MECHANISMS: [(&str, u32); 17] = [
+    (r#"{"kind": "standard"}"#, 2),
+    (r#"{"kind": "attn_res", "sublayers_per_block": 1}"#, 3),
+    (r#"{"kind": "attn_res", "sublayers_per_block": 2}"#, 3),
+    (r#"{"kind": "attn_res", "sublayers_per_block": 3}"#, 4),
+    (r#"{"kind": "attn_res", "sublayers_per_block": 8}"#, 4),
+    (r#"{"kind": "delta", "mode": "plain"}"#, 3),
+    (r#"{"kind": "delta", "mode": "centered"}"#, 3),
+    (r#"{"kind": "delta", "mode": "null", "null_logit": 0.5}"#, 3),
+    (r#"{"kind": "delta", "mode": "gated"}"#, 3),
+    (
+        r#"{"kind": "delta", "granularity": "block", "sublayers_per_block": 3}"#,
+        4,
+    ),
+    (r#"{"kind": "dar", "layers_per_block": 1}"#, 3),
+    (
+        r#"{"kind": "dar", "layers_per_block": 2, "gates": "static"}"#,
+        4,
+    ),
+    (r#"{"kind": "dar", "layers_per_block": 3}"#, 4),
+    (
+        r#"{"kind": "dar", "layers_per_block": 2, "include_partial": false}"#,
+        3,
+    ),
+    (
+        r#"{"kind": "dar", "layers_per_block": 1, "route": "self_kv"}"#,
+        2,
+    ),
+    (
+        r#"{"kind": "dar", "layers_per_block": 2, "route": "cross_v"}"#,
+        2,
+    ),
+    (
+        r#"{"kind": "dar", "layers_per_block": 1, "route": "fixed_kv"}"#,
+        2,
+    ),
+];

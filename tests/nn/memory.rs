@@ -1,0 +1,81 @@
+//! Recomputed activations give the same bits and need less memory; a plan that does not fit is refused with a sentence.
+
+use braid_engine::models::plans;
+use braid_engine::plan::Limits;
+use braid_tests::net::Net;
+use braid_tests::{executors, oracle};
+
+use crate::MECHANISMS;
+
+#[test]
+fn recomputing_gives_the_same_bits() {
+    for (seed, (residual, layers)) in MECHANISMS.into_iter().enumerate() {
+        let net = Net::random(residual, layers, seed as u64);
+        let again = Net {
+            checkpoint: true,
+            ..net.clone()
+        };
+        assert_eq!(net.run(), again.run(), "{residual}");
+        for ((name, a), (_, b)) in executors().into_iter().zip(executors()) {
+            assert_eq!(net.run_on(a), again.run_on(b), "{residual} on {name}");
+        }
+    }
+}
+
+#[test]
+fn recomputing_and_sharing_save_memory() {
+    let net = Net::initial(r#"{"kind": "dar"}"#, 6, 1);
+    let need = |checkpoint| {
+        let how = plans::Training {
+            batch: net.batch,
+            accumulate: 1,
+            checkpoint,
+            watch: false,
+        };
+        plans::training(&net.config, &net.parameters, &how, &oracle().limits())
+            .expect("records")
+            .plan
+            .memory
+    };
+    let (kept, recomputed) = (need(false), need(true));
+    assert!(kept.planned < kept.unshared * 3 / 4, "{kept:?}");
+    assert!(
+        recomputed.planned < kept.planned,
+        "{} instead of {}",
+        recomputed.planned,
+        kept.planned
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_a_sentence() {
+    let net = Net::initial(r#"{"kind": "attn_res"}"#, 4, 1);
+    let how = plans::Training {
+        batch: net.batch,
+        accumulate: 1,
+        checkpoint: false,
+        watch: false,
+    };
+    let refuse = |limits| {
+        plans::training(&net.config, &net.parameters, &how, &limits)
+            .expect_err("does not fit")
+            .to_string()
+    };
+    let roomy = oracle().limits();
+    let binding = refuse(Limits {
+        binding: 7000,
+        ..roomy
+    });
+    assert!(
+        binding.contains("depth sources") && binding.contains("lower train.batch"),
+        "{binding}"
+    );
+    let total = refuse(Limits {
+        total: Some(10_000),
+        ..roomy
+    });
+    assert!(
+        total.contains("10.0 kB of memory are available") && total.contains("lower train.batch"),
+        "{total}"
+    );
+}

@@ -11,5 +11,5 @@ mod matmul;
 mod rms_norm;
 mod rope;
 mod scaled_add;
-mod swiglu;
 mod slot_add;
+mod swiglu;

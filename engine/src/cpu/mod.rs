@@ -14,8 +14,6 @@ mod add;
 mod attention;
 mod clip;
 mod column_sum;
-mod column_sum;
-mod copy;
 mod copy;
 mod cross_entropy;
 mod depth_attention;
@@ -26,9 +24,9 @@ mod matmul;
 mod rms_norm;
 mod rope;
 mod scaled_add;
+mod slot_add;
 mod square_sum;
 mod swiglu;
-mod slot_add;
 
 use std::any::Any;
 

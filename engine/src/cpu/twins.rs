@@ -2,7 +2,8 @@
 
 use super::{
     Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
-    dual_gates, dual_write, embedding, matmul, rms_norm, rope, scaled_add, slot_add, square_sum, swiglu,
+    dual_gates, dual_write, embedding, matmul, rms_norm, rope, scaled_add, slot_add, square_sum,
+    swiglu,
 };
 use crate::kernel::Kernel;
 

@@ -5,8 +5,6 @@
 pub mod add;
 pub mod attention;
 pub mod column_sum;
-pub mod column_sum;
-pub mod copy;
 pub mod copy;
 pub mod cross_entropy;
 pub mod depth_attention;
@@ -17,5 +15,5 @@ pub mod matmul;
 pub mod rms_norm;
 pub mod rope;
 pub mod scaled_add;
-pub mod swiglu;
 pub mod slot_add;
+pub mod swiglu;

@@ -239,7 +239,7 @@ fn follows_the_dull_loop(largest: u32, config: &UpdateConfig, size: f64, limit: 
     let mut all = executors();
     all.push(("f64", oracle()));
     for (name, executor) in all {
-        let tolerance = if name == "f64" { 1e-13 } else { F32 };
+        let tolerance = if name == "f64" { 1e-12 } else { F32 };
         let mut run = Run::new(executor, &parameters, config, limit);
         let mut dull = Dull::new(&parameters);
         for t in 1..=5 {
@@ -286,8 +286,8 @@ fn adamw_follows_a_dull_loop_without_clipping_and_without_decay() {
 
 #[test]
 fn a_norm_of_three_levels_is_right() {
-    // 100,000 squares make 391 partial sums, more than one level holds.
-    follows_the_dull_loop(100_000, &CONFIG, 1.0, NO_LIMIT);
+    // 300,000 squares make 1,172 partial sums: more than a level holds, and more than a piece of the fast twin.
+    follows_the_dull_loop(300_000, &CONFIG, 1.0, NO_LIMIT);
 }
 
 #[test]

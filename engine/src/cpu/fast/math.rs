@@ -99,7 +99,7 @@ pub(crate) const LANES: usize = 64;
 
 /// Add the chains pairwise.
 #[inline(always)]
-fn total(mut chains: [f32; LANES]) -> f32 {
+pub(crate) fn total(mut chains: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
     while half > 0 {
         for i in 0..half {

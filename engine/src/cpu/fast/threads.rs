@@ -66,3 +66,30 @@ pub(crate) fn for_each_pair<A: Send, B: Send>(
         .enumerate()
         .for_each(|(piece, (a, b))| body(piece, a, b));
 }
+
+/// Call `body(piece, part of a, part of b, part of c)` for three outputs that are cut into as many parts.
+pub(crate) fn for_each_triple<A: Send, B: Send, C: Send>(
+    (a, a_len): (&mut [A], usize),
+    (b, b_len): (&mut [B], usize),
+    (c, c_len): (&mut [C], usize),
+    body: impl Fn(usize, &mut [A], &mut [B], &mut [C]) + Send + Sync,
+) {
+    if a.len() <= a_len && b.len() <= b_len && c.len() <= c_len {
+        if !a.is_empty() || !b.is_empty() || !c.is_empty() {
+            body(0, a, b, c);
+        }
+        return;
+    }
+    #[cfg(not(target_arch = "wasm32"))]
+    a.par_chunks_mut(a_len)
+        .zip(b.par_chunks_mut(b_len))
+        .zip(c.par_chunks_mut(c_len))
+        .enumerate()
+        .for_each(|(piece, ((a, b), c))| body(piece, a, b, c));
+    #[cfg(target_arch = "wasm32")]
+    a.chunks_mut(a_len)
+        .zip(b.chunks_mut(b_len))
+        .zip(c.chunks_mut(c_len))
+        .enumerate()
+        .for_each(|(piece, ((a, b), c))| body(piece, a, b, c));
+}

@@ -17,6 +17,7 @@
 
 mod executors;
 pub mod net;
+pub mod source;
 
 use std::collections::BTreeMap;
 use std::ops::Index;

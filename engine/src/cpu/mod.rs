@@ -104,6 +104,21 @@ impl<'a, T> CpuArg<'a, T> {
     }
 }
 
+/// Whether a kernel has a plain twin: a test asks it of all.
+#[must_use]
+pub fn has_twin(kernel: &crate::kernel::Kernel) -> bool {
+    plain::<f64>(kernel).is_some()
+}
+
+/// Threads that the fast twins use.
+#[must_use]
+pub fn threads() -> usize {
+    #[cfg(not(target_arch = "wasm32"))]
+    return rayon::current_num_threads();
+    #[cfg(target_arch = "wasm32")]
+    1
+}
+
 /// All arguments of one kernel call; at most eight, as many as WebGPU has bindings.
 pub type CpuArgs<'a, T> = [CpuArg<'a, T>; 8];
 

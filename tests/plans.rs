@@ -1,0 +1,155 @@
+//! Plans at the sizes that people train, on a device that validates everything and computes nothing.
+//!
+//! Needs no driver. Catches what no small case shows: ranges that are not aligned, bindings above the limits of WebGPU,
+//! buffers bound readable and writable at once, grids above 65,535 workgroups.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use braid_engine::device::Device;
+use braid_engine::executor::{Executor, Work};
+use braid_engine::kernel::{Element, kernels};
+use braid_engine::ops::{column_sum, copy::copy, rms_norm::rms_norm};
+use braid_engine::params::{Init, ParamSpec, Parameters};
+use braid_engine::plan::{External, Limits, Plan};
+use braid_engine::tape::{Tape, Tensor};
+use braid_engine::{Error, Result};
+
+/// Load a plan on the no-op device and replay it once.
+fn replay(plan: &Plan, parameters: &Parameters) {
+    let mut executor = Device::noop().executor();
+    let mut externals = BTreeMap::new();
+    for external in [External::Values, External::Grads] {
+        let len = parameters.arena_len().max(1);
+        let buffer = executor.allocate(&format!("{external:?}"), len, Element::F32);
+        externals.insert(external, buffer.expect("fits"));
+    }
+    let grads = externals[&External::Grads];
+    let program = executor
+        .load(plan, &externals)
+        .unwrap_or_else(|error| panic!("{error}"));
+    executor
+        .submit(&[Work::Clear(grads), Work::Run(program)])
+        .unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Record `body` with its gradient, within the limits of the no-op device.
+fn record(
+    specs: Vec<ParamSpec>,
+    body: impl FnOnce(&mut Tape) -> Result<Tensor>,
+) -> Result<(Plan, Arc<Parameters>)> {
+    let parameters = Arc::new(Parameters::layout(specs)?);
+    let mut tape = Tape::new(parameters.clone());
+    let y = body(&mut tape)?;
+    let seed = tape.input("seed", y.shape);
+    tape.backward(&[(y, seed)])?;
+    let plan = tape.finish(&Device::noop().executor().limits())?;
+    Ok((plan, parameters))
+}
+
+#[test]
+fn the_noop_device_has_the_limits_of_webgpu() {
+    let limits = Device::noop().executor().limits();
+    let want = Limits {
+        binding: 128 << 20,
+        buffer: 256 << 20,
+        total: None,
+        float: 4,
+    };
+    assert_eq!(limits, want);
+}
+
+#[test]
+fn a_norm_of_any_size_can_be_bound() {
+    // 70,000 rows are more than one dimension of a grid holds, if each were a workgroup.
+    for (rows, dim) in [(1, 1), (4096, 768), (70_001, 3), (65_536, 65)] {
+        let gain = ParamSpec::base("gain", [dim], Init::Constant(1.0), false);
+        let recorded = record(vec![gain], |tape| {
+            let x = tape.tracked_input("x", [rows, dim]);
+            let gain = tape.parameter("gain")?;
+            rms_norm(tape, x, gain, 1e-6)
+        });
+        let (plan, parameters) = recorded.unwrap_or_else(|error| panic!("{error}"));
+        replay(&plan, &parameters);
+    }
+}
+
+#[test]
+fn more_elements_than_a_row_of_workgroups_can_be_bound() {
+    let recorded = record(vec![], |tape| {
+        let x = tape.tracked_input("x", [65_535 * 64 + 1]);
+        copy(tape, x)
+    });
+    let (plan, parameters) = recorded.unwrap_or_else(|error| panic!("{error}"));
+    replay(&plan, &parameters);
+}
+
+#[test]
+fn a_tensor_above_the_binding_limit_is_refused_by_name_and_with_advice() {
+    let recorded = record(vec![], |tape| {
+        tape.scope("logits", |tape| {
+            let x = tape.tracked_input("x", [64 * 512, 2048]);
+            copy(tape, x)
+        })
+    });
+    let Err(error @ Error::Memory { .. }) = recorded else {
+        panic!("256 MiB do not fit one binding");
+    };
+    let text = error.to_string();
+    for part in ["268.4 MB", "134.2 MB", "lower train.batch"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn the_memory_budget_is_kept() {
+    let mut tape = Tape::new(Arc::new(Parameters::layout(vec![]).expect("empty")));
+    let x = tape.tracked_input("x", [1000, 1000]);
+    let y = copy(&mut tape, x).expect("records");
+    tape.output("y", y);
+    let limits = Limits {
+        total: Some(6_000_000),
+        ..Device::noop().executor().limits()
+    };
+    let error = tape
+        .finish(&limits)
+        .expect_err("8 MB do not fit 6 MB")
+        .to_string();
+    assert!(
+        error.contains("8.0 MB") && error.contains("6.0 MB"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_kernel_that_would_write_what_it_reads_is_refused() {
+    let mut tape = Tape::new(Arc::new(Parameters::layout(vec![]).expect("empty")));
+    let x = tape.input("x", [4, 64]);
+    let params = column_sum::Params {
+        rows: 4,
+        dim: 64,
+        add: 0,
+    };
+    let recorded = tape
+        .dispatch(&kernels::COLUMN_SUM_FORWARD, params, &[x, x], 64)
+        .and_then(|()| tape.finish(&Device::noop().executor().limits()));
+    let Err(Error::Aliasing { kernel, a, b }) = recorded else {
+        panic!("{recorded:?}");
+    };
+    assert_eq!((&*kernel, a, b), ("column_sum::forward", "partial", "out"));
+}
+
+#[test]
+fn everything_that_is_recorded_twice_is_the_same_plan() {
+    let once = || {
+        let gain = ParamSpec::base("gain", [65], Init::Constant(1.0), false);
+        let recorded = record(vec![gain], |tape| {
+            let x = tape.tracked_input("x", [70, 65]);
+            let gain = tape.parameter("gain")?;
+            let y = rms_norm(tape, x, gain, 1e-6)?;
+            rms_norm(tape, y, gain, 1e-6)
+        });
+        format!("{:?}", recorded.expect("fits").0)
+    };
+    assert_eq!(once(), once());
+}

@@ -246,35 +246,33 @@ fn the_search_for_forbidden_lines_finds_them() {
     }
 }
 
-/// `matmul_8x8` belongs to `matmul`: the longest of `stems` that begins the name.
-fn owner<'a>(name: &str, stems: &'a BTreeSet<String>) -> Option<&'a String> {
-    let begins = |stem: &&String| {
-        name.strip_prefix(&***stem)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
-    };
-    stems.iter().filter(begins).max_by_key(|stem| stem.len())
-}
-
 #[test]
-fn every_shader_has_an_op_and_a_test() {
-    let stems = |folders: &[&str]| -> BTreeSet<String> {
-        let files = folders
-            .iter()
-            .flat_map(|folder| rust_files(&root().join(folder)));
-        files.map(|file| stem(&file)).collect()
-    };
-    let (ops, tests) = (
-        stems(&["engine/src/ops", "engine/src/optim"]),
-        stems(&["tests/ops", "tests/nn", "tests/training", "tests/optim"]),
-    );
+fn every_entry_point_is_called_by_an_op_that_has_a_test() {
+    let tests = rust_files(&root().join("tests"));
+    let tests: BTreeSet<String> = tests.iter().map(|file| stem(file)).collect();
+    let mut callers: Vec<(PathBuf, String)> = Vec::new();
+    for file in ["ops", "optim"]
+        .iter()
+        .flat_map(|folder| rust_files(&root().join("engine/src").join(folder)))
+    {
+        let text = without_comments(&fs::read_to_string(&file).expect("readable"));
+        callers.push((file, text));
+    }
     let mut failures = Vec::new();
-    for file in shader_files() {
-        let name = stem(&file);
-        if owner(&name, &ops).is_none() {
-            failures.push(format!("{name}: no file in engine/src/ops"));
-        }
-        if owner(&name, &tests).is_none() {
-            failures.push(format!("{name}: no file in tests/ops"));
+    for kernel in ALL {
+        let constant = format!("{}_{}", kernel.name, kernel.entry).to_uppercase();
+        let word = |text: &str| {
+            text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .any(|word| word == constant)
+        };
+        let Some((file, _)) = callers.iter().find(|(_, text)| word(text)) else {
+            failures.push(format!("{}: no op calls kernels::{constant}", kernel.id()));
+            continue;
+        };
+        // `tests/ops/matmul.rs` for `ops/matmul.rs`, `tests/training/optim.rs` for all of `optim/`.
+        let folder = file.parent().map(stem).unwrap_or_default();
+        if !tests.contains(&stem(file)) && !tests.contains(&folder) {
+            failures.push(format!("{}: no test is called {}", kernel.id(), stem(file)));
         }
     }
     none("incomplete", &failures);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 pub use crate::nn::feed_forward::{ExpertGate, FeedForwardConfig};
-pub use crate::nn::residual::ResidualConfig;
+pub use crate::nn::residual::config::ResidualConfig;
 
 /// Shape and mechanism of a model. Field names are the keys of `config.json`; what is missing there gets its default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@
 pub mod analysis;
 pub mod checkpoint;
 pub mod cpu;
+pub mod data;
 pub mod device;
 pub mod error;
 pub mod executor;

@@ -135,7 +135,10 @@ impl ModelConfig {
             1,
             self.num_attention_heads,
         )?;
-        if self.num_attention_heads % self.num_key_value_heads != 0 {
+        if !self
+            .num_attention_heads
+            .is_multiple_of(self.num_key_value_heads)
+        {
             return Err(Error::config(
                 "model.kv_heads",
                 format!(
@@ -145,7 +148,7 @@ impl ModelConfig {
             ));
         }
         within("model.head_dim", self.head_dim, 2, 128)?;
-        if self.head_dim % 2 != 0 {
+        if !self.head_dim.is_multiple_of(2) {
             return Err(Error::config(
                 "model.head_dim",
                 format!(

@@ -28,6 +28,7 @@ pub mod runtime;
 pub mod sample;
 pub mod shape;
 pub mod tape;
+pub mod trainer;
 
 pub use error::{Error, Result};
 pub use shape::Shape;

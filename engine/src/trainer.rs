@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::analysis::routing_stats::{SiteStats, site_stats};
-use crate::data::Dataset;
+use crate::data::{BatchShape, Dataset, Draw};
 use crate::error::{Error, Result};
 use crate::executor::{Counts, Data, Executor, NonFinite, is_non_finite};
 use crate::models::config::ModelConfig;
@@ -162,7 +162,7 @@ pub struct Trainer {
     runtime: Runtime,
     model: ModelConfig,
     config: TrainConfig,
-    data: Box<dyn Dataset>,
+    data: Dataset,
     train: Loaded,
     update: Loaded,
     eval: Loaded,
@@ -193,7 +193,7 @@ impl Trainer {
         executor: Box<dyn Executor>,
         model: ModelConfig,
         config: TrainConfig,
-        data: Box<dyn Dataset>,
+        data: Dataset,
     ) -> Result<Self> {
         let limits = executor.limits();
         let plans = Plans::record(&model, &config, &limits)?;
@@ -231,6 +231,12 @@ impl Trainer {
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.step * u64::from(self.config.batch.rows()) * u64::from(self.config.accumulate)
+    }
+
+    /// What is trained on.
+    #[must_use]
+    pub fn data(&self) -> &Dataset {
+        &self.data
     }
 
     /// The model's configuration.
@@ -290,18 +296,23 @@ impl Trainer {
         Ok(())
     }
 
-    fn write_batch(&mut self, step: u64, micro: u32) -> Result<()> {
+    /// The shape of all batches.
+    fn shape(&self) -> BatchShape {
         let Batch { sequences, context } = self.config.batch;
-        let (sequences, context) = (sequences as usize, context as usize);
-        self.data.train_batch(
-            self.config.seed,
+        BatchShape {
+            batch: sequences as usize,
+            context: context as usize,
+        }
+    }
+
+    fn write_batch(&mut self, step: u64, micro: u32) -> Result<()> {
+        let draw = Draw {
+            seed: self.config.seed,
             step,
             micro,
-            sequences,
-            context,
-            &mut self.ids,
-            &mut self.labels,
-        );
+        };
+        self.data
+            .train_batch(draw, self.shape(), &mut self.ids, &mut self.labels);
         self.runtime
             .write_batch(&self.train, &self.ids, &self.labels)
     }
@@ -346,38 +357,28 @@ impl Trainer {
     /// # Errors
     /// If the device fails.
     pub async fn evaluate(&mut self) -> Result<Evaluation> {
-        let Batch { sequences, context } = self.config.batch;
-        let (sequences, context) = (sequences as usize, context as usize);
-        let batches = self
-            .data
-            .eval_batch_count(sequences, context, self.config.eval_batches);
+        let shape = self.shape();
+        let batches = self.data.eval_batch_count(shape, self.config.eval_batches);
         let (mut sum, mut tokens, mut right, mut answers) = (0.0, 0_u64, 0_u64, 0_u64);
         let vocab = self.model.vocab_size as usize;
-        let judged = self.data.has_answers();
         for index in 0..batches {
-            let batch = self.data.eval_batch(index, sequences, context);
+            let batch = self.data.eval_batch(index, shape);
             self.runtime
                 .write_batch(&self.eval, &batch.ids, &batch.labels)?;
             self.runtime.submit(false, &[&self.eval])?;
             let mut wanted = vec![plans::ROW_LOSSES.to_owned()];
-            wanted.extend(judged.then(|| plans::LOGITS.to_owned()));
+            wanted.extend((!batch.answers.is_empty()).then(|| plans::LOGITS.to_owned()));
             let read = self.runtime.read(&self.eval, &wanted).await?;
             sum += read[0].to_f64()[..batch.counted].iter().sum::<f64>();
             tokens += batch.counted as u64;
             if let Some(logits) = read.get(1) {
                 let logits = logits.to_f64();
-                for row in (0..batch.counted).filter(|&row| batch.is_answer(row)) {
-                    let logits = &logits[row * vocab..][..vocab];
-                    let best = (0..vocab).fold(0, |best, token| {
-                        if logits[token] > logits[best] {
-                            token
-                        } else {
-                            best
-                        }
-                    });
-                    right += u64::from(best as u32 == batch.labels[row]);
-                    answers += 1;
+                for &row in &batch.answers {
+                    right += u64::from(
+                        most_likely(&logits[row * vocab..][..vocab]) == batch.labels[row],
+                    );
                 }
+                answers += batch.answers.len() as u64;
             }
         }
         let accuracy = (answers > 0).then(|| right as f64 / answers as f64);
@@ -396,10 +397,7 @@ impl Trainer {
         if self.routing.is_empty() && self.gates.is_empty() {
             return Ok(Vec::new());
         }
-        let Batch { sequences, context } = self.config.batch;
-        let batch = self
-            .data
-            .eval_batch(0, sequences as usize, context as usize);
+        let batch = self.data.eval_batch(0, self.shape());
         self.runtime
             .write_batch(&self.watch, &batch.ids, &batch.labels)?;
         self.runtime.submit(false, &[&self.watch])?;
@@ -500,4 +498,15 @@ impl Trainer {
         self.write_scalars(step)?;
         self.runtime.find_non_finite(&self.update).await
     }
+}
+
+/// The token with the largest logit; the lower one wins a tie.
+fn most_likely(logits: &[f64]) -> u32 {
+    (0..logits.len()).fold(0, |best, token| {
+        if logits[token] > logits[best] {
+            token
+        } else {
+            best
+        }
+    }) as u32
 }

@@ -1,0 +1,157 @@
+#!/bin/sh
+# Figures that are shown once: ./x evidence NAME
+#
+#   verify             golden cases on cpu f64, cpu f32 and a GPU adapter: worst error over limit of each group
+#   shakespeare FILE   five models, three seeds each, on a text: validation loss, wall time, tokens/s
+#   bits               200 steps at once, and as 100 + resume to 200; twice; one and two threads: byte-equal files
+#   kills              kill -9 at 50 random moments of a run that saves every step: the folder always resumes
+#   faults             bad inputs and the sentence that each gets
+#   first              a fresh clone: build time of the main job, then time to the first printed loss
+set -eu
+cd "$(dirname "$0")/.."
+name="${1:-help}"
+[ $# -gt 0 ] && shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+build() {
+    cargo build --release --locked --quiet
+    braid="$PWD/target/release/braid"
+}
+
+small="--set model.layers=2 --set model.width=32 --set model.context=32 --set train.batch=4"
+
+evidence_verify() {
+    build
+    for device in "--device cpu --dtype f64" "--device cpu" "--device gpu"; do
+        echo "== braid verify tests/golden $device"
+        # shellcheck disable=SC2086  # two words
+        "$braid" verify tests/golden $device
+    done
+}
+
+evidence_shakespeare() {
+    [ -f "${1:-}" ] || { echo "usage: ./x evidence shakespeare FILE"; exit 2; }
+    build
+    out="${2:-$work}"
+    for seed in 1 2 3; do
+        for model in "kind=\"standard\"" "kind=\"delta\" granularity=\"block\" sublayers_per_block=4" \
+            "kind=\"attn_res\" sublayers_per_block=4" "kind=\"dar\" layers_per_block=1" "kind=\"dar\" layers_per_block=2"; do
+            sets=""
+            for pair in $model; do sets="$sets --set residual.$pair"; done
+            folder="$out/$(echo "$model" | tr -cd 'a-z0-9')-$seed"
+            [ -f "$folder/done" ] && { cat "$folder/done"; continue; }
+            begin=$(date +%s)
+            # shellcheck disable=SC2086
+            "$braid" train --data "$1" --set 'data.tokenizer="char"' --seed "$seed" --device cpu --out "$folder" $sets \
+                --set model.layers=4 --set model.width=128 --set model.heads=4 --set model.ffn=384 --set model.context=64 \
+                --set train.batch=12 --steps 2000 --set train.lr=1e-3 --set train.min_lr=1e-4 --set train.warmup=100 \
+                --set train.beta1=0.9 --set train.beta2=0.95 --set train.weight_decay=0.1 --set train.clip=1.0 \
+                --set train.eval_batches=0 --set train.eval_every=2000 --set train.save_every=2000 --json >"$folder.log" 2>&1
+            seconds=$(($(date +%s) - begin))
+            loss=$(grep '"event":"done"' "$folder.log" | sed 's/.*"val_loss":\([0-9.]*\).*/\1/')
+            rates=$(grep '"event":"train"' "$folder.log" | sed 's/.*"tokens_per_s":\([0-9.]*\).*/\1/' | sort -n)
+            middle=$(echo "$rates" | sed -n "$((($(echo "$rates" | wc -l) + 1) / 2))p")
+            echo "$model  seed $seed  val_loss $loss  wall $seconds s  median $middle tokens/s" | tee "$folder/done"
+        done
+    done
+}
+
+same() {
+    for file in model.safetensors optimizer.safetensors; do
+        cmp "$1/checkpoints/step-000200/$file" "$2/checkpoints/step-000200/$file"
+    done
+    # Seconds and rates are the only fields that may differ.
+    for run in "$1" "$2"; do
+        sed 's/"tokens_per_s":[^,}]*//; s/"seconds":[^,}]*//; s/"path":[^,}]*//; s/"run":[^,}]*//' "$run/metrics.jsonl" |
+            grep -E '"event":"(train|eval|routing)"' >"$run.metrics"
+    done
+    cmp "$1.metrics" "$2.metrics"
+    echo "equal: $(basename "$1") and $(basename "$2"): weights, moments, $(wc -l <"$1.metrics") records"
+}
+
+evidence_bits() {
+    build
+    for device in cpu gpu; do
+        # shellcheck disable=SC2086
+        train() { "$braid" train --device "$device" $small --steps 200 --set train.save_every=50 --out "$@" >/dev/null 2>&1; }
+        train "$work/$device-once"
+        train "$work/$device-again"
+        train "$work/$device-resumed" --until 100
+        "$braid" train --device "$device" --resume "$work/$device-resumed" >/dev/null 2>&1
+        same "$work/$device-once" "$work/$device-again"
+        same "$work/$device-once" "$work/$device-resumed"
+    done
+    for threads in 1 2; do
+        # shellcheck disable=SC2086
+        RAYON_NUM_THREADS=$threads "$braid" train --device cpu $small --steps 200 --out "$work/threads-$threads" >/dev/null 2>&1
+    done
+    same "$work/threads-1" "$work/threads-2"
+}
+
+evidence_kills() {
+    build
+    run="$work/run"
+    # shellcheck disable=SC2086
+    "$braid" train --device cpu $small --steps 100000 --until 5 --set train.save_every=1 --set train.eval_every=50 --out "$run" >/dev/null 2>&1
+    last=0
+    for kill in $(seq 50); do
+        "$braid" train --device cpu --resume "$run" >"$work/log" 2>&1 &
+        pid=$!
+        sleep "0.$(awk -v seed="$kill" 'BEGIN { srand(seed); printf "%03d", 50 + int(rand() * 900) }')"
+        kill -9 $pid 2>/dev/null || { echo "kill $kill: the run had ended"; cat "$work/log"; exit 1; }
+        wait $pid 2>/dev/null || true
+        step=$(sed 's/step-0*//' "$run/last")
+        [ "$step" -ge "$last" ] || { echo "kill $kill: back from step $last to $step"; exit 1; }
+        last=$step
+    done
+    step=$((last + 3))
+    "$braid" train --device cpu --resume "$run" --until $step >/dev/null 2>&1
+    echo "50 kills, last at step $last; resumed to $(cat "$run/last")"
+}
+
+evidence_faults() {
+    build
+    cd "$work"
+    fault() {
+        echo "\$ braid $*"
+        "$braid" "$@" 2>&1 | tail -n "${lines:-4}" || true
+        echo
+    }
+    printf 'To be' >short.txt
+    : >empty.txt
+    head -c 5000 /dev/urandom >binary.bin
+    fault train --data short.txt --out a
+    fault train --data empty.txt --out a
+    fault train --data binary.bin --set 'data.tokenizer="char"' --out a
+    fault train --set model.heads=3 --out a
+    # shellcheck disable=SC2086
+    fault train --device cpu $small --steps 50 --set train.lr=1e6 --out diverged
+    # shellcheck disable=SC2086
+    "$braid" train --device cpu $small --steps 4 --out run >/dev/null 2>&1
+    cp -r run cut
+    truncate -s 1000 cut/checkpoints/*/model.safetensors
+    fault train --resume cut --until 6
+    # shellcheck disable=SC2086
+    "$braid" train --device cpu $small --steps 4 --set 'residual.kind="delta"' --out other >/dev/null 2>&1
+    cp other/checkpoints/step-000004/*.safetensors run/checkpoints/step-000004/
+    fault train --resume run --until 6
+    fault train --device nonsense --out a
+    fault train --out /proc/braid
+}
+
+evidence_first() {
+    git clone --quiet . "$work/clone"
+    cd "$work/clone"
+    begin=$(date +%s)
+    cargo build --release --quiet
+    built=$(date +%s)
+    echo "build: $((built - begin)) s"
+    timeout 60 ./target/release/braid train --json --steps 2 2>/dev/null | grep -m1 '"event":"train"'
+    echo "first loss after $(($(date +%s) - built)) s"
+}
+
+case "$name" in
+    verify | shakespeare | bits | kills | faults | first) "evidence_$name" "$@" ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0" ;;
+esac

@@ -209,7 +209,8 @@ impl Future for &mut Landing {
             self.shared.gpu.progress(wait)?;
             match &*lock(&self.state) {
                 State::Mapped => Poll::Ready(Ok(())),
-                State::Waiting(_) if !wait => Poll::Pending,
+                // After a wait: another thread polled the same device, and is about to call back for this buffer too.
+                State::Waiting(_) => Poll::Pending,
                 _ => Poll::Ready(Err(self.failure("the buffer was not mapped"))),
             }
         }

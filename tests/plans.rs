@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use braid_engine::device::Device;
-use braid_engine::executor::{Executor, Work};
+use braid_engine::executor::Work;
 use braid_engine::kernel::{Element, kernels};
 use braid_engine::ops::{column_sum, copy::copy, rms_norm::rms_norm};
 use braid_engine::params::{Init, ParamSpec, Parameters};

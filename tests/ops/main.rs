@@ -15,3 +15,4 @@ mod rope;
 mod scaled_add;
 mod slot_add;
 mod swiglu;
+mod threads;

@@ -1,6 +1,6 @@
 use braid_engine::ops::embedding::embedding;
 use braid_engine::ops::matmul::linear;
-use braid_tests::{Case, F32, F32_LONG};
+use braid_tests::{Case, F32, F32_LONG, compare, executors};
 
 const SIZES: [u32; 8] = [1, 3, 17, 31, 33, 64, 65, 127];
 
@@ -21,9 +21,16 @@ fn agrees_everywhere() {
 
 #[test]
 fn agrees_for_vectors_of_four_and_full_tiles() {
-    for (seed, [rows, inputs, outputs]) in [[96, 128, 64], [70, 64, 65], [7, 96, 128], [8, 8, 8]]
-        .into_iter()
-        .enumerate()
+    for (seed, [rows, inputs, outputs]) in [
+        [96, 128, 64],
+        [70, 64, 65],
+        [7, 96, 128],
+        [8, 8, 8],
+        // Large enough to be cut into pieces.
+        [300, 65, 127],
+    ]
+    .into_iter()
+    .enumerate()
     {
         let case = Case::seeded(seed as u64)
             .tracked("x", [rows, inputs])
@@ -67,6 +74,20 @@ fn many_tokens_are_summed_in_slabs() {
         case.check(F32_LONG, |tape, x| {
             Ok(vec![linear(tape, x["x"], x["weight"])?])
         });
+    }
+}
+
+#[test]
+fn large_products_in_slabs_and_pieces_agree() {
+    let case = Case::seeded(1)
+        .tracked("x", [1100, 65])
+        .parameter("weight", [300, 65]);
+    let record = |tape: &mut braid_engine::tape::Tape, x: &braid_tests::Inputs| {
+        Ok(vec![linear(tape, x["x"], x["weight"])?])
+    };
+    let want = case.oracle(record);
+    for (name, executor) in executors() {
+        compare(name, &case.run_on(executor, record), &want, F32_LONG);
     }
 }
 

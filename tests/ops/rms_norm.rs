@@ -4,7 +4,7 @@ use braid_tests::{Case, F32, assert_close};
 #[test]
 fn agrees_everywhere() {
     for (seed, dim) in [1, 63, 64, 65, 96].into_iter().enumerate() {
-        for rows in [1, 7, 70] {
+        for rows in [1, 7, 70, 700] {
             let case = Case::seeded(seed as u64)
                 .tracked("x", [rows, dim])
                 .parameter("gain", [dim]);

@@ -3,13 +3,22 @@
 //! Work is cut into pieces by shape alone, never by the number of threads, and every element is computed by one piece in
 //! a fixed order: the same bits on one core and on sixty-four.
 
+pub(crate) mod math;
+pub(crate) mod threads;
+
 mod adamw;
+mod column_sum;
+mod cross_entropy;
 mod dual_gates;
 mod dual_write;
-pub(crate) mod math;
+mod elementwise;
+mod embedding;
+mod matmul;
+mod rms_norm;
+mod rope;
 mod scaled_add;
 mod square_sum;
-pub(crate) mod threads;
+mod swiglu;
 
 use super::Twin;
 use crate::kernel::Kernel;
@@ -18,6 +27,11 @@ use crate::kernel::Kernel;
 pub(super) fn twin(kernel: &Kernel) -> Option<Twin<f32>> {
     Some(match (kernel.name, kernel.entry) {
         ("adamw", "update") => adamw::update,
+        ("add", "forward") => elementwise::add,
+        ("column_sum", "forward") => column_sum::forward,
+        ("copy", "forward") => elementwise::copy,
+        ("cross_entropy", "forward") => cross_entropy::forward,
+        ("cross_entropy", "backward") => cross_entropy::backward,
         ("dual_gates", "forward") => dual_gates::forward,
         ("dual_gates", "backward_logits") => dual_gates::backward_logits,
         ("dual_gates", "backward") => dual_gates::backward,
@@ -26,11 +40,23 @@ pub(super) fn twin(kernel: &Kernel) -> Option<Twin<f32>> {
         ("dual_write", "forward") => dual_write::forward,
         ("dual_write", "backward") => dual_write::backward,
         ("dual_write", "backward_gates") => dual_write::backward_gates,
+        ("embedding", "forward") => embedding::forward,
+        ("embedding", "backward_links") => embedding::backward_links,
+        ("embedding", "backward") => embedding::backward,
+        ("matmul", "nt") => matmul::nt,
+        ("matmul", "nn") => matmul::nn,
+        ("matmul", "tn") => matmul::tn,
+        ("rms_norm", "forward") => rms_norm::forward,
+        ("rms_norm", "backward") => rms_norm::backward,
+        ("rms_norm", "backward_gain") => rms_norm::backward_gain,
+        ("rope", "rotate") => rope::rotate,
         ("scaled_add", "forward") => scaled_add::forward,
         ("scaled_add", "backward_h") => scaled_add::backward_h,
         ("scaled_add", "backward_o") => scaled_add::backward_o,
         ("scaled_add", "backward_scale") => scaled_add::backward_scale,
         ("square_sum", "squares") => square_sum::squares,
+        ("swiglu", "forward") => swiglu::forward,
+        ("swiglu", "backward") => swiglu::backward,
         _ => return None,
     })
 }

@@ -70,10 +70,10 @@ fn whatever_is_no_answer_is_labelled_with_a_dot() {
 #[test]
 fn recall_answers_with_the_value_behind_the_key() {
     for (words, labels, answers) in sequences(TaskKind::Recall) {
-        let facts: HashMap<&str, &str> = (0..8)
+        let facts: HashMap<&str, &str> = (0..4)
             .map(|fact| (words[2 * fact].as_str(), words[2 * fact + 1].as_str()))
             .collect();
-        assert_eq!(facts.len(), 8, "keys differ");
+        assert_eq!(facts.len(), 4, "keys differ");
         for place in (0..CONTEXT).filter(|&place| answers[place]) {
             assert_eq!(labels[place], facts[words[place].trim_end_matches('?')]);
         }
@@ -215,9 +215,9 @@ fn tasks_have_different_fingerprints_and_names() {
 
 #[test]
 fn a_context_too_short_for_a_question_is_refused() {
-    let message = Task::new(TaskKind::Recall, 16).unwrap_err().to_string();
+    let message = Task::new(TaskKind::Recall, 8).unwrap_err().to_string();
     assert!(
-        message.contains("model.context") && message.contains("17 or more"),
+        message.contains("model.context") && message.contains("9 or more"),
         "{message}"
     );
 }
@@ -227,7 +227,7 @@ fn a_task_prompt_ends_in_its_first_question() {
     let data = Dataset::Task(task(TaskKind::Recall));
     let prompt = data.tokenizer().decode(&data.prompt(CONTEXT));
     assert!(
-        prompt.ends_with('?') && prompt.split(' ').count() == 17,
+        prompt.ends_with('?') && prompt.split(' ').count() == 9,
         "{prompt}"
     );
 }

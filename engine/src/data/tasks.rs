@@ -7,7 +7,7 @@
 //!
 //! | task | one sequence | answers |
 //! |---|---|---|
-//! | `recall` | facts `a 3 h 5 ..` in random order, then questions `h? a? ..` | the value that stands behind the key |
+//! | `recall` | facts `a 3 h 5 ..` with random keys and values, then questions `h? a? ..` | the value that stands behind the key |
 //! | `copy` | `d a f > d a f` again and again, other letters each time | the letters before `>`, in order |
 //! | `sort` | `d a f > a d f` | the same letters in alphabetical order |
 //! | `modular` | `7+ 8= 5` again and again | the last digit of the sum |
@@ -109,10 +109,11 @@ impl TaskKind {
     }
 }
 
-/// Facts of a `recall` sequence.
-const RECALL_PAIRS: usize = 8;
+/// Facts of a `recall` sequence. Few, because this is the default task: a 4-layer model of width 128 answers 99 % of the
+/// questions after 100 steps; with 8 facts out of 16 keys it was at 34 % after 350.
+const RECALL_PAIRS: usize = 4;
 /// Keys that its facts are drawn from.
-const RECALL_KEYS: usize = 16;
+const RECALL_KEYS: usize = 8;
 /// Values of a key.
 const RECALL_VALUES: usize = 8;
 /// Letters of `copy` and `sort`.

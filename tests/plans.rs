@@ -9,9 +9,14 @@ use std::sync::Arc;
 use braid_engine::device::Device;
 use braid_engine::executor::Work;
 use braid_engine::kernel::{Element, kernels};
+use braid_engine::models::config::ModelConfig;
+use braid_engine::models::{decoder, plans};
+use braid_engine::nn::Batch;
 use braid_engine::ops::{column_sum, copy::copy, rms_norm::rms_norm};
+use braid_engine::optim::UpdateConfig;
 use braid_engine::params::{Init, ParamSpec, Parameters};
 use braid_engine::plan::{External, Limits, Plan};
+use braid_engine::runtime::Runtime;
 use braid_engine::tape::{Tape, Tensor};
 use braid_engine::{Error, Result};
 
@@ -152,4 +157,74 @@ fn everything_that_is_recorded_twice_is_the_same_plan() {
         format!("{:?}", recorded.expect("fits").0)
     };
     assert_eq!(once(), once());
+}
+
+/// Residual mechanisms, and widths that are and are not multiples of anything.
+const MODELS: [(&str, u32, u32); 6] = [
+    (r#"{"kind": "standard"}"#, 128, 4),
+    (r#"{"kind": "standard"}"#, 65, 1),
+    (r#"{"kind": "attn_res", "sublayers_per_block": 1}"#, 96, 6),
+    (r#"{"kind": "delta", "mode": "gated"}"#, 63, 6),
+    (r#"{"kind": "dar", "layers_per_block": 1}"#, 96, 6),
+    (
+        r#"{"kind": "dar", "layers_per_block": 3, "gates": "static"}"#,
+        66,
+        7,
+    ),
+];
+
+#[test]
+fn whole_training_steps_and_evaluations_can_be_bound() {
+    for (residual, width, layers) in MODELS {
+        for checkpoint in [false, true] {
+            train_on_noop(residual, width, layers, checkpoint)
+                .unwrap_or_else(|error| panic!("{residual}, width {width}: {error}"));
+        }
+    }
+}
+
+fn train_on_noop(residual: &str, width: u32, layers: u32, checkpoint: bool) -> Result<()> {
+    let config = ModelConfig::from_json(&format!(
+        r#"{{"vocab_size": 257, "hidden_size": {width}, "intermediate_size": {}, "num_hidden_layers": {layers},
+            "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 32, "residual": {residual}}}"#,
+        2 * width + 1
+    ))?;
+    let parameters = Arc::new(decoder::parameters(&config)?);
+    let mut runtime = Runtime::new(Device::noop().executor(), parameters.clone())?;
+    let batch = Batch {
+        sequences: 3,
+        context: 70,
+    };
+    let how = plans::Training {
+        batch,
+        accumulate: 1,
+        checkpoint,
+        watch: true,
+    };
+    let optimizer = UpdateConfig {
+        beta1: 0.9,
+        beta2: 0.95,
+        eps: 1e-8,
+        weight_decay: 0.1,
+        clip: 1.0,
+        routing_lr_mult: 1.0,
+    };
+    let limits = runtime.limits();
+    let training = runtime.load_model(&plans::training(&config, &parameters, &how, &limits)?)?;
+    let update = runtime.load(&plans::update(&parameters, &optimizer, &limits)?)?;
+    let evaluation = plans::evaluation(&config, &parameters, batch, true, &limits)?;
+    let evaluation = runtime.load_model(&evaluation)?;
+
+    let before = runtime.counts();
+    runtime.submit(true, &[&training, &update])?;
+    runtime.submit(false, &[&evaluation])?;
+    let after = runtime.counts();
+    assert_eq!(after.submits - before.submits, 2);
+    assert_eq!(
+        after.passes - before.passes,
+        2,
+        "an update belongs to the pass of its step"
+    );
+    assert_eq!(after.buffers, before.buffers);
+    Ok(())
 }

@@ -1,0 +1,246 @@
+//! The routing weights of a model as text: rows are sites, the read-out on top; columns are sources, the embedding at the
+//! left.
+//!
+//! Shades and colours have a fixed scale from 0 to 1. A source that does not exist at a site is left empty, so the map has
+//! the shape of a staircase. A mass is not an importance: a source may weigh much and matter little.
+
+use std::fmt::Write;
+
+use braid_engine::analysis::{SiteStats, StreamStats};
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Paint {
+    /// Characters only.
+    #[default]
+    Shades,
+    /// 256 colours.
+    Colours256,
+    /// 24-bit colours.
+    TrueColour,
+}
+
+/// Shades from weight 0 to 1. A source that exists is never blank.
+const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
+
+/// Points of a colour scale that grows lighter evenly and can be told apart by colour-blind eyes: dark violet to yellow.
+const SCALE: [[f64; 3]; 5] = [
+    [68.0, 1.0, 84.0],
+    [59.0, 82.0, 139.0],
+    [33.0, 145.0, 140.0],
+    [94.0, 201.0, 98.0],
+    [253.0, 231.0, 37.0],
+];
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and 255"
+)]
+fn colour(weight: f64) -> [u8; 3] {
+    let at = weight.clamp(0.0, 1.0) * (SCALE.len() - 1) as f64;
+    let low = (at as usize).min(SCALE.len() - 2);
+    let part = at - low as f64;
+    std::array::from_fn(|c| (SCALE[low][c] + part * (SCALE[low + 1][c] - SCALE[low][c])).round() as u8)
+}
+
+/// One cell of `width` characters; `None` is a source that does not exist.
+fn cell(weight: Option<f64>, width: usize, paint: Paint) -> String {
+    let Some(weight) = weight.filter(|weight| weight.is_finite()) else {
+        return " ".repeat(width);
+    };
+    let blank = " ".repeat(width);
+    let [r, g, b] = colour(weight);
+    match paint {
+        Paint::Shades => {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a weight times 5"
+            )]
+            let shade = (weight.clamp(0.0, 1.0) * SHADES.len() as f64) as usize;
+            String::from(SHADES[shade.min(SHADES.len() - 1)]).repeat(width)
+        }
+        Paint::Colours256 => {
+            // The 6 x 6 x 6 cube of the 256 colours has steps at 0, 95, 135, .., 255.
+            let step = |v: u8| if v < 48 { 0 } else { (u16::from(v.max(75)) - 35) / 40 };
+            let index = 16 + 36 * step(r) + 6 * step(g) + step(b);
+            format!("\x1b[48;5;{index}m{blank}\x1b[0m")
+        }
+        Paint::TrueColour => format!("\x1b[48;2;{r};{g};{b}m{blank}\x1b[0m"),
+    }
+}
+
+/// All sources in the order of their creation; what is current (`partial`, `null`) last.
+fn columns(sites: &[SiteStats]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let streams = || sites.iter().flat_map(|site| &site.streams);
+    for source in streams().flat_map(|stream| &stream.sources) {
+        if !names.contains(source) {
+            names.push(source.clone());
+        }
+    }
+    names.sort_by_key(|name| match name.as_str() {
+        "partial" => 1,
+        "null" => 2,
+        _ => 0,
+    });
+    names
+}
+
+/// `block 3` becomes `3`: names of columns are short.
+fn short(name: &str) -> String {
+    match name {
+        "embed" => "e".into(),
+        "partial" => "p".into(),
+        "null" => "n".into(),
+        _ => match name.split_once(' ') {
+            Some(("attn", number)) => format!("a{number}"),
+            Some(("mlp", number)) => format!("m{number}"),
+            Some((_, number)) => number.into(),
+            None => name.chars().take(2).collect(),
+        },
+    }
+}
+
+/// ` 7 mlp`, ` readout`.
+fn label(site: &SiteStats) -> String {
+    match site.kind {
+        "readout" => "read-out".into(),
+        kind => format!("{:>3} {kind}", site.site),
+    }
+}
+
+/// How a map is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    /// Characters of a cell.
+    cell: usize,
+    /// Streams beside each other.
+    abreast: usize,
+}
+
+const LABEL: usize = 9;
+/// ` 0.31/0.14`
+const SHARPNESS: usize = 10;
+const GAP: usize = 2;
+
+fn layout(columns: usize, streams: usize, width: usize) -> Layout {
+    for abreast in [streams, 1] {
+        for cell in [4, 3, 2, 1] {
+            let needed = LABEL + abreast * (columns * cell + SHARPNESS) + (abreast - 1) * GAP;
+            if needed <= width {
+                return Layout { cell, abreast };
+            }
+        }
+    }
+    Layout { cell: 1, abreast: 1 }
+}
+
+fn weight_of(stream: &StreamStats, source: &str) -> Option<f64> {
+    let at = stream.sources.iter().position(|name| name == source)?;
+    stream.weight.get(at).copied()
+}
+
+/// The map; empty if the mechanism routes nothing. At most `width` characters a line, if the number of sources allows.
+#[must_use]
+pub fn heat_map(sites: &[SiteStats], paint: Paint, width: usize) -> String {
+    let streams = sites.iter().map(|site| site.streams.len()).max().unwrap_or(0);
+    if streams == 0 {
+        return String::new();
+    }
+    let names = columns(sites);
+    let Layout { cell: size, abreast } = layout(names.len(), streams, width);
+    let mut out = String::new();
+    for first in (0..streams).step_by(abreast) {
+        let shown = first..streams.min(first + abreast);
+        if streams > 1 {
+            let mut line = " ".repeat(LABEL);
+            for stream in shown.clone() {
+                let title = format!("stream {}", stream + 1);
+                let _ = write!(line, "{title:<1$}", names.len() * size + SHARPNESS + GAP);
+            }
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+        for site in sites.iter().rev().filter(|site| !site.streams.is_empty()) {
+            let mut line = format!("{:<LABEL$}", label(site));
+            for stream in shown.clone() {
+                if stream > first {
+                    line.push_str(&" ".repeat(GAP));
+                }
+                let Some(stats) = site.streams.get(stream) else {
+                    line.push_str(&" ".repeat(names.len() * size + SHARPNESS));
+                    continue;
+                };
+                for name in &names {
+                    line.push_str(&cell(weight_of(stats, name), size, paint));
+                }
+                let _ = write!(line, " {:.2}/{:.2}", stats.max, stats.floor);
+            }
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+        let mut line = " ".repeat(LABEL);
+        for stream in shown {
+            if stream > first {
+                line.push_str(&" ".repeat(GAP));
+            }
+            line.push_str(&axis(&names, size));
+            let _ = write!(line, "{:<SHARPNESS$}", " max/floor");
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out.push_str(&legend(&names, paint));
+    out
+}
+
+/// Names under the columns, as many as have room.
+fn axis(names: &[String], size: usize) -> String {
+    let mut line: Vec<char> = vec![' '; names.len() * size];
+    let mut free = 0;
+    for (column, name) in names.iter().enumerate() {
+        let name: Vec<char> = short(name).chars().collect();
+        let at = column * size;
+        if at >= free && at + name.len() <= line.len() {
+            line[at..at + name.len()].copy_from_slice(&name);
+            free = at + name.len() + 1;
+        }
+    }
+    line.into_iter().collect()
+}
+
+fn legend(names: &[String], paint: Paint) -> String {
+    let mut line = "mean weight ".to_owned();
+    match paint {
+        Paint::Shades => {
+            for (index, shade) in SHADES.iter().enumerate() {
+                let from = index as f64 / SHADES.len() as f64;
+                let _ = write!(line, " {shade} {from:.1}");
+            }
+            line.push_str("..1.0");
+        }
+        _ => {
+            line.push_str(" 0 ");
+            for step in 0..=20 {
+                line.push_str(&cell(Some(f64::from(step) / 20.0), 1, paint));
+            }
+            line.push_str(" 1");
+        }
+    }
+    line.push('\n');
+    line.push_str("columns: e embedding");
+    let has = |test: fn(&str) -> bool| names.iter().any(|name| test(name));
+    if has(|name| name.starts_with("block ")) {
+        line.push_str(", 1 2 .. blocks");
+    }
+    if has(|name| name.starts_with("attn ")) {
+        line.push_str(", a1 m1 .. outputs of attention and feed-forward");
+    }
+    if has(|name| name == "partial") {
+        line.push_str(", p current block");
+    }
+    if has(|name| name == "null") {
+        line.push_str(", n nothing");
+    }
+    line.push_str("\nmax: mean over tokens of the largest weight; floor: what it would be if all weighed the same\n");
+    line
+}

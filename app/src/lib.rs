@@ -1,0 +1,18 @@
+//! What the command line, the window and the browser share: a run's configuration, its folder, its records, the training
+//! session, and the map of routing weights.
+//!
+//! Only `cli` and `main` print, and only they end the process.
+#![warn(missing_docs)]
+
+pub mod config;
+pub mod heat_map;
+pub mod records;
+pub mod report;
+pub mod run_dir;
+pub mod sampler;
+pub mod session;
+
+#[cfg(not(target_arch = "wasm32"))]
+pub mod cli;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod progress;

@@ -1,0 +1,460 @@
+//! The folder of a run.
+//!
+//! ```text
+//! config.toml  config.json  tokenizer.json  metrics.jsonl  lock
+//! checkpoints/step-000200/{model.safetensors, optimizer.safetensors, state.json}
+//! last  best                       the names of two folders in checkpoints/
+//! ```
+//!
+//! The process may be killed at any moment and the folder still resumes: every file is written under a temporary name,
+//! flushed to the disk and renamed; a checkpoint is a folder that gets its name when it is complete, then `last` is
+//! replaced, and only then older checkpoints are removed. What a kill leaves behind begins with a dot or is not named by
+//! `last` or `best`; it is removed by the next save.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use braid_engine::{Error, Result};
+
+use crate::records::{Record, lines_until};
+
+const CONFIG_TOML: &str = "config.toml";
+const CONFIG_JSON: &str = "config.json";
+const TOKENIZER: &str = "tokenizer.json";
+const METRICS: &str = "metrics.jsonl";
+const LOCK: &str = "lock";
+const CHECKPOINTS: &str = "checkpoints";
+const MODEL: &str = "model.safetensors";
+const OPTIMIZER: &str = "optimizer.safetensors";
+const STATE: &str = "state.json";
+
+/// One of the two files that name a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The newest.
+    Last,
+    /// The one with the lowest validation loss.
+    Best,
+}
+
+impl Which {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Last => "last",
+            Self::Best => "best",
+        }
+    }
+}
+
+/// The texts that make a folder a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity<'a> {
+    /// The effective configuration.
+    pub config_toml: &'a str,
+    /// The model's configuration.
+    pub config_json: &'a str,
+    /// Vocabulary and kind of the tokens.
+    pub tokenizer_json: &'a str,
+}
+
+/// The files of a checkpoint, in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointFiles {
+    /// `model.safetensors`
+    pub model: Vec<u8>,
+    /// `optimizer.safetensors`; a checkpoint of weights only has none.
+    pub optimizer: Option<Vec<u8>>,
+    /// `state.json`; a checkpoint of weights only has none.
+    pub state: Option<String>,
+}
+
+/// A run's folder, open for reading.
+#[derive(Clone, Debug)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+/// A run's folder, open for writing: one process at a time.
+#[derive(Debug)]
+pub struct RunWriter {
+    run: RunDir,
+    metrics: File,
+    /// Held, never read: the operating system releases it when the process ends, however it ends.
+    _lock: File,
+}
+
+/// A failure of the file system as a sentence.
+fn failed(doing: &str, path: &Path, error: &io::Error) -> Error {
+    let why = match error.kind() {
+        io::ErrorKind::NotFound => "it does not exist".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".into(),
+        io::ErrorKind::StorageFull => "the disk is full".into(),
+        io::ErrorKind::NotADirectory => "a part of the path is a file".into(),
+        _ => error.to_string(),
+    };
+    Error::File(format!("{} cannot be {doing}: {why}", path.display()))
+}
+
+/// Read a whole text file.
+///
+/// # Errors
+/// If it cannot be read, or is not UTF-8.
+pub fn read_text(path: &Path) -> Result<String> {
+    let bytes = read_bytes(path)?;
+    String::from_utf8(bytes).map_err(|_| Error::File(format!("{} is not UTF-8 text", path.display())))
+}
+
+/// Read a whole file.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|error| failed("read", path, &error))
+}
+
+/// Write a file and wait until the disk has it.
+fn write_through(path: &Path, bytes: &[u8]) -> Result<()> {
+    let write = || -> io::Result<()> {
+        let mut file = File::create(path)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    write().map_err(|error| failed("written", path, &error))
+}
+
+/// Make renames in a folder last. Not all systems can open a folder; those that cannot do not need it.
+fn sync_folder(path: &Path) {
+    if let Ok(folder) = File::open(path) {
+        let _ = folder.sync_all();
+    }
+}
+
+/// Replace a file: readers see the old one or the new one, never a part.
+fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    let (temporary, path) = (folder.join(format!(".{name}.new")), folder.join(name));
+    write_through(&temporary, bytes)?;
+    fs::rename(&temporary, &path).map_err(|error| failed("written", &path, &error))?;
+    sync_folder(folder);
+    Ok(())
+}
+
+fn remove(path: &Path) -> Result<()> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("removed", path, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// The folder of the checkpoint after `step` updates.
+#[must_use]
+pub fn checkpoint_name(step: u64) -> String {
+    format!("step-{step:06}")
+}
+
+impl RunDir {
+    /// Open a run that exists, for reading.
+    ///
+    /// # Errors
+    /// If the folder is not a run.
+    pub fn open(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        if !path.exists() {
+            return Err(Error::File(format!("there is no run at {shown}")));
+        }
+        if !path.join(CONFIG_TOML).is_file() {
+            return Err(Error::File(format!("{shown} is not a run: it has no {CONFIG_TOML}")));
+        }
+        Ok(Self { path: path.into() })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The text of `config.toml`.
+    ///
+    /// # Errors
+    /// If it cannot be read; here and below.
+    pub fn config_toml(&self) -> Result<String> {
+        read_text(&self.path.join(CONFIG_TOML))
+    }
+
+    /// The text of `config.json`.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn config_json(&self) -> Result<String> {
+        read_text(&self.path.join(CONFIG_JSON))
+    }
+
+    /// The text of `tokenizer.json`.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn tokenizer_json(&self) -> Result<String> {
+        read_text(&self.path.join(TOKENIZER))
+    }
+
+    /// The folder that `last` or `best` names; `None` if there is none yet.
+    ///
+    /// # Errors
+    /// If the file is damaged, or names a folder that does not exist.
+    pub fn checkpoint(&self, which: Which) -> Result<Option<PathBuf>> {
+        let file = self.path.join(which.file());
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed("read", &file, &error)),
+        };
+        let name = text.trim();
+        let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
+        let folder = self.path.join(CHECKPOINTS).join(name);
+        if plain && folder.is_dir() {
+            return Ok(Some(folder));
+        }
+        Err(Error::File(format!(
+            "{} names the checkpoint `{name}`, which does not exist; write the name of another folder in \
+             {CHECKPOINTS} there, or remove the file to begin anew",
+            file.display()
+        )))
+    }
+
+    /// The newest checkpoint, or the best one.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn need_checkpoint(&self, which: Which) -> Result<PathBuf> {
+        self.checkpoint(which)?.ok_or_else(|| {
+            let shown = self.path.display();
+            Error::File(format!("the run {shown} has no {} checkpoint yet", which.file()))
+        })
+    }
+}
+
+/// Read the files of a checkpoint.
+///
+/// # Errors
+/// If there is no `model.safetensors`, or a file cannot be read.
+pub fn read_checkpoint(folder: &Path) -> Result<CheckpointFiles> {
+    let optional = |name: &str| {
+        let path = folder.join(name);
+        path.exists().then_some(path)
+    };
+    Ok(CheckpointFiles {
+        model: read_bytes(&folder.join(MODEL))?,
+        optimizer: optional(OPTIMIZER).map(|path| read_bytes(&path)).transpose()?,
+        state: optional(STATE).map(|path| read_text(&path)).transpose()?,
+    })
+}
+
+impl RunWriter {
+    /// Make a new run. The folder appears complete or not at all.
+    ///
+    /// # Errors
+    /// If the folder holds a run or anything else, or cannot be written.
+    pub fn create(path: &Path, identity: &Identity<'_>) -> Result<Self> {
+        refuse_occupied(path)?;
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let Some(name) = path.file_name() else {
+            return Err(Error::File(format!("{} is not the name of a new folder", path.display())));
+        };
+        fs::create_dir_all(parent).map_err(|error| failed("written", path, &error))?;
+        let temporary = parent.join(format!(".{}.new", name.to_string_lossy()));
+        remove(&temporary)?;
+        fs::create_dir_all(temporary.join(CHECKPOINTS)).map_err(|error| failed("written", path, &error))?;
+        for (file, text) in [
+            (CONFIG_TOML, identity.config_toml),
+            (CONFIG_JSON, identity.config_json),
+            (TOKENIZER, identity.tokenizer_json),
+            (METRICS, ""),
+            (LOCK, ""),
+        ] {
+            write_through(&temporary.join(file), text.as_bytes())?;
+        }
+        sync_folder(&temporary);
+        if path.is_dir() {
+            // It is empty. Not every system renames onto a folder.
+            fs::remove_dir(path).map_err(|error| failed("written", path, &error))?;
+        }
+        fs::rename(&temporary, path).map_err(|error| failed("written", path, &error))?;
+        sync_folder(parent);
+        Self::lock(RunDir::open(path)?)
+    }
+
+    /// Open a run to go on with it; remove what a kill has left behind.
+    ///
+    /// # Errors
+    /// If the folder is not a run, or another process writes it.
+    pub fn resume(path: &Path) -> Result<Self> {
+        let writer = Self::lock(RunDir::open(path)?)?;
+        writer.clean()?;
+        Ok(writer)
+    }
+
+    fn lock(run: RunDir) -> Result<Self> {
+        let path = run.path.join(LOCK);
+        let open = |path: &Path| File::options().append(true).create(true).open(path);
+        let lock = open(&path).map_err(|error| failed("written", &path, &error))?;
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                let shown = run.path.display();
+                return Err(Error::File(format!("another process is writing the run {shown}")));
+            }
+            // Some file systems have no locks; the run is usable without.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        let path = run.path.join(METRICS);
+        let metrics = open(&path).map_err(|error| failed("written", &path, &error))?;
+        Ok(Self {
+            run,
+            metrics,
+            _lock: lock,
+        })
+    }
+
+    /// For reading.
+    #[must_use]
+    pub fn run(&self) -> &RunDir {
+        &self.run
+    }
+
+    /// Drop the metric lines that a checkpoint of `step` updates does not contain.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn rewind_metrics(&mut self, step: u64) -> Result<()> {
+        let path = self.run.path.join(METRICS);
+        let bytes = read_bytes(&path)?;
+        let kept = lines_until(&String::from_utf8_lossy(&bytes), step);
+        replace(&self.run.path, METRICS, kept.as_bytes())?;
+        let open = File::options().append(true).open(&path);
+        self.metrics = open.map_err(|error| failed("written", &path, &error))?;
+        Ok(())
+    }
+
+    /// A kill may come between a checkpoint and its record: write it then. For after [`RunWriter::rewind_metrics`].
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn ensure_saved_record(&mut self, step: u64, path: String) -> Result<()> {
+        let record = Record::Saved { step, path };
+        let line = record.to_line();
+        let text = read_text(&self.run.path.join(METRICS))?;
+        if text.lines().any(|other| other == line) {
+            return Ok(());
+        }
+        self.append(&[record])
+    }
+
+    /// Append records to `metrics.jsonl`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn append(&mut self, records: &[Record]) -> Result<()> {
+        let lines: String = records.iter().map(|record| record.to_line() + "\n").collect();
+        self.metrics
+            .write_all(lines.as_bytes())
+            .map_err(|error| failed("written", &self.run.path.join(METRICS), &error))
+    }
+
+    /// Save a checkpoint; returns its folder, seen from the run's.
+    ///
+    /// # Errors
+    /// If something cannot be written. What was there before still resumes then.
+    pub fn save(&mut self, step: u64, files: &CheckpointFiles, best: bool) -> Result<String> {
+        let root = &self.run.path;
+        // A checkpoint contains the metrics up to it, so they must be on the disk first.
+        let synced = self.metrics.sync_all();
+        synced.map_err(|error| failed("written", &root.join(METRICS), &error))?;
+        let all = root.join(CHECKPOINTS);
+        let name = checkpoint_name(step);
+        let (temporary, folder) = (all.join(format!(".{name}.new")), all.join(&name));
+        // Rewriting the folder that `last` or `best` names would leave a moment without it; it has the same content.
+        if !self.named()?.contains(&name) {
+            remove(&temporary)?;
+            fs::create_dir_all(&temporary).map_err(|error| failed("written", &temporary, &error))?;
+            write_through(&temporary.join(MODEL), &files.model)?;
+            if let Some(optimizer) = &files.optimizer {
+                write_through(&temporary.join(OPTIMIZER), optimizer)?;
+            }
+            if let Some(state) = &files.state {
+                write_through(&temporary.join(STATE), state.as_bytes())?;
+            }
+            sync_folder(&temporary);
+            remove(&folder)?;
+            fs::rename(&temporary, &folder).map_err(|error| failed("written", &folder, &error))?;
+            sync_folder(&all);
+        }
+        replace(root, Which::Last.file(), name.as_bytes())?;
+        if best {
+            replace(root, Which::Best.file(), name.as_bytes())?;
+        }
+        self.clean()?;
+        Ok(format!("{CHECKPOINTS}/{name}"))
+    }
+
+    /// The names in `last` and `best`.
+    fn named(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for which in [Which::Last, Which::Best] {
+            if let Some(folder) = self.run.checkpoint(which)? {
+                names.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
+            }
+        }
+        Ok(names)
+    }
+
+    /// Remove checkpoints that neither `last` nor `best` names, and temporaries.
+    fn clean(&self) -> Result<()> {
+        let kept = self.named()?;
+        let list = |folder: &Path| -> Vec<PathBuf> {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).collect()
+        };
+        let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let ours = |name: &str| name.starts_with('.') && name.ends_with(".new");
+        for path in list(&self.run.path.join(CHECKPOINTS)) {
+            let name = name(&path);
+            // Folders that a person has put there stay.
+            if ours(&name) || (name.starts_with("step-") && !kept.contains(&name)) {
+                remove(&path)?;
+            }
+        }
+        for path in list(&self.run.path) {
+            if ours(&name(&path)) {
+                remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A new run needs a place of its own.
+///
+/// # Errors
+/// If there is a run, or anything else.
+pub fn refuse_occupied(path: &Path) -> Result<()> {
+    let shown = path.display();
+    if path.join(CONFIG_TOML).exists() {
+        return Err(Error::File(format!(
+            "{shown} holds a run already; go on with it (--resume {shown}) or choose another folder"
+        )));
+    }
+    match fs::read_dir(path).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => Err(Error::File(format!(
+            "{shown} is not empty and not a run; choose another folder"
+        ))),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(failed("written", path, &error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,459 @@
+//! A training session: steps, validations, checkpoints and records, in the order that makes a run repeatable.
+//!
+//! The caller drives it ([`Session::advance`] does one step and whatever is due after it) and shows the records that come
+//! back. It has no clock of its own and prints nothing, so that a window and a browser can drive it as well.
+
+use braid_engine::analysis::SiteStats;
+use braid_engine::checkpoint::{self, SCHEMA, State};
+use braid_engine::data::Dataset;
+use braid_engine::device::{AdapterKind, Device};
+use braid_engine::models::config::ModelConfig;
+use braid_engine::trainer::{Evaluation, StepResult, Trainer};
+use braid_engine::{Error, Result};
+
+use crate::config::RunConfig;
+use crate::records::Record;
+use crate::run_dir::{CheckpointFiles, RunWriter, checkpoint_name};
+
+/// Losses are read back at least this often, in seconds, so that a slow device shows progress.
+const PATIENCE: f64 = 0.5;
+
+/// Gives seconds since some moment.
+pub type Clock = Box<dyn Fn() -> f64>;
+
+/// What a session needs.
+pub struct Start<'a> {
+    /// How to train.
+    pub config: RunConfig,
+    /// What to train.
+    pub model: ModelConfig,
+    /// On what.
+    pub data: Dataset,
+    /// Where.
+    pub device: &'a Device,
+    /// Where to keep it; a browser has no folder.
+    pub run: Option<RunWriter>,
+    /// Stop after this many updates; at most `train.steps`.
+    pub until: u64,
+    /// For rates.
+    pub clock: Clock,
+}
+
+impl std::fmt::Debug for Start<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Start").field("config", &self.config).field("until", &self.until).finish_non_exhaustive()
+    }
+}
+
+/// Why a training stopped by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diverged {
+    /// The update that failed.
+    pub step: u64,
+    /// The first tensor that was not finite, if it was found.
+    pub tensor: Option<String>,
+    /// A sentence with what to do.
+    pub message: String,
+}
+
+/// A training in progress.
+pub struct Session {
+    trainer: Trainer,
+    config: RunConfig,
+    run: Option<RunWriter>,
+    device: String,
+    fingerprint: String,
+    until: u64,
+    clock: Clock,
+    began: f64,
+    /// Time and step of the last rate.
+    measured: (f64, u64),
+    saved: Option<u64>,
+    best: Option<(f64, u64)>,
+    last: Option<StepResult>,
+    evaluation: Option<Evaluation>,
+    sites: Vec<SiteStats>,
+    diverged: Option<Diverged>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("trainer", &self.trainer)
+            .field("until", &self.until)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a checkpoint says about the device: two with the same name compute the same bits.
+#[must_use]
+pub fn device_name(device: &Device) -> String {
+    let report = device.report();
+    match report.kind {
+        // The CPU's bits do not depend on its number of threads.
+        AdapterKind::Host => report.name.clone(),
+        _ => report.to_string(),
+    }
+}
+
+/// Seed and data have to be those that a checkpoint was made with.
+fn refuse_other_run(state: &State, config: &RunConfig, fingerprint: &str) -> Result<()> {
+    if state.data != fingerprint {
+        return Err(Error::File(format!(
+            "the data are not those that this run was trained on (fingerprint {}, now {fingerprint}); \
+             bring the old ones back, or begin a new run",
+            state.data
+        )));
+    }
+    if state.seed != config.train.seed {
+        return Err(Error::File(format!(
+            "the checkpoint was trained with seed {}, config.toml says {}; set it back, or begin a new run",
+            state.seed, config.train.seed
+        )));
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Allocate and load everything; parameters have their initial values.
+    ///
+    /// # Errors
+    /// If the configuration is impossible, or does not fit the device.
+    pub fn new(start: Start<'_>) -> Result<Self> {
+        let Start {
+            config,
+            model,
+            data,
+            device,
+            run,
+            until,
+            clock,
+        } = start;
+        let fingerprint = data.fingerprint();
+        let trainer = Trainer::new(device.executor(), model, config.train_config(), data)?;
+        let began = clock();
+        Ok(Self {
+            trainer,
+            until: until.min(config.train.steps),
+            config,
+            run,
+            device: device_name(device),
+            fingerprint,
+            clock,
+            began,
+            measured: (began, 0),
+            saved: None,
+            best: None,
+            last: None,
+            evaluation: None,
+            sites: Vec::new(),
+            diverged: None,
+        })
+    }
+
+    /// Go on from a checkpoint. Returns sentences to show.
+    ///
+    /// # Errors
+    /// If the checkpoint is damaged, or belongs to another run.
+    pub fn restore(&mut self, files: &CheckpointFiles) -> Result<Vec<String>> {
+        let Some(state) = &files.state else {
+            return Err(Error::File("the checkpoint has no state.json; use another one of the run".into()));
+        };
+        let state = checkpoint::read_state(state)?;
+        refuse_other_run(&state, &self.config, &self.fingerprint)?;
+        let tensors = checkpoint::read(self.trainer.parameters(), &files.model, files.optimizer.as_deref())?;
+        let moments = tensors.moments.as_ref().map(|(first, second)| (first.as_slice(), second.as_slice()));
+        self.trainer.restore(state.step, &tensors.values, moments)?;
+        let mut notices = Vec::new();
+        if moments.is_none() {
+            notices.push("the checkpoint has no moments: the optimiser begins anew, so the loss may jump".into());
+        }
+        if state.device != self.device {
+            notices.push(format!(
+                "the run was trained on {}, and goes on on {}: from here on its bits differ from those of a run on one device",
+                state.device, self.device
+            ));
+        }
+        self.best = state.best;
+        self.saved = Some(state.step);
+        self.measured.1 = state.step;
+        if let Some(run) = &mut self.run {
+            run.rewind_metrics(state.step)?;
+            let path = format!("checkpoints/{}", checkpoint_name(state.step));
+            run.ensure_saved_record(state.step, path)?;
+        }
+        Ok(notices)
+    }
+
+    /// Forget the metric lines of a run that was stopped before its first checkpoint.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn restart(&mut self) -> Result<()> {
+        match &mut self.run {
+            Some(run) => run.rewind_metrics(0),
+            None => Ok(()),
+        }
+    }
+
+    /// The trainer.
+    #[must_use]
+    pub fn trainer(&self) -> &Trainer {
+        &self.trainer
+    }
+
+    /// Its configuration.
+    #[must_use]
+    pub fn config(&self) -> &RunConfig {
+        &self.config
+    }
+
+    /// Stops after so many updates.
+    #[must_use]
+    pub fn until(&self) -> u64 {
+        self.until
+    }
+
+    /// Whether there is nothing left to do.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.diverged.is_some() || self.trainer.steps_done() >= self.until
+    }
+
+    /// Why it stopped by itself, if it did.
+    #[must_use]
+    pub fn diverged(&self) -> Option<&Diverged> {
+        self.diverged.as_ref()
+    }
+
+    /// Result of the last update that has been read back.
+    #[must_use]
+    pub fn last(&self) -> Option<StepResult> {
+        self.last
+    }
+
+    /// The last look at the validation part.
+    #[must_use]
+    pub fn evaluation(&self) -> Option<Evaluation> {
+        self.evaluation
+    }
+
+    /// The last routing weights.
+    #[must_use]
+    pub fn sites(&self) -> &[SiteStats] {
+        &self.sites
+    }
+
+    /// The last checkpoint: updates done.
+    #[must_use]
+    pub fn saved(&self) -> Option<u64> {
+        self.saved
+    }
+
+    /// One update, and what is due after it.
+    ///
+    /// # Errors
+    /// If the device fails or something cannot be written. A training that diverges is no error: see [`Session::diverged`].
+    pub async fn advance(&mut self) -> Result<Vec<Record>> {
+        let mut records = Vec::new();
+        if self.saved.is_none() {
+            // So that there is always something to go on from.
+            records.extend(self.save(false).await?);
+        }
+        if self.is_over() {
+            return Ok(records);
+        }
+        self.trainer.step()?;
+        let (step, train) = (self.trainer.steps_done(), &self.config.train);
+        let end = step >= self.until;
+        let evaluates = end || step.is_multiple_of(train.eval_every);
+        let saves = end || step.is_multiple_of(train.save_every);
+        let late = (self.clock)() - self.measured.0 > PATIENCE;
+        if !(evaluates || saves || late || self.trainer.ring_is_full()) {
+            return Ok(records);
+        }
+        records.extend(self.collect().await?);
+        if self.diverged.is_some() {
+            return Ok(records);
+        }
+        let mut best = false;
+        if evaluates {
+            let (found, better) = self.evaluate().await?;
+            records.extend(found);
+            best = better;
+        }
+        if saves || best {
+            records.extend(self.save(best).await?);
+        }
+        if evaluates || saves {
+            // Rates are those of training alone.
+            self.measured.0 = (self.clock)();
+        }
+        Ok(records)
+    }
+
+    /// Stop here: read what is outstanding, and save.
+    ///
+    /// # Errors
+    /// If the device fails or something cannot be written.
+    pub async fn interrupt(&mut self) -> Result<Vec<Record>> {
+        let mut records = self.collect().await?;
+        if self.diverged.is_none() {
+            records.extend(self.save(false).await?);
+        }
+        Ok(records)
+    }
+
+    /// The record of the end.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(&mut self) -> Result<Record> {
+        let run = self.run.as_ref().map(|run| run.run().path().display().to_string());
+        let record = Record::Done {
+            step: self.trainer.steps_done(),
+            loss: self.last.map(|last| last.loss),
+            val_loss: self.evaluation.map(|evaluation| evaluation.val_loss),
+            run: run.unwrap_or_default(),
+        };
+        self.write(std::slice::from_ref(&record))?;
+        Ok(record)
+    }
+
+    fn write(&mut self, records: &[Record]) -> Result<()> {
+        match &mut self.run {
+            Some(run) => run.append(records),
+            None => Ok(()),
+        }
+    }
+
+    /// Losses since the last look.
+    async fn collect(&mut self) -> Result<Vec<Record>> {
+        let results = self.trainer.collect().await?;
+        let now = (self.clock)();
+        let (then, step) = self.measured;
+        self.measured = (now, self.trainer.steps_done());
+        let tokens_per_step = u64::from(self.config.batch().rows()) * u64::from(self.config.train.accumulate);
+        let tokens = (self.trainer.steps_done() - step) * tokens_per_step;
+        let tokens_per_s = tokens as f64 / (now - then).max(1e-9);
+        let mut records = Vec::new();
+        for result in results {
+            records.push(Record::Train {
+                step: result.step,
+                loss: result.loss,
+                lr: result.lr,
+                grad_norm: result.grad_norm,
+                tokens: result.step * tokens_per_step,
+                tokens_per_s,
+                seconds: now - self.began,
+            });
+            if !result.ok {
+                let diverged = self.explain(result).await?;
+                records.push(Record::Error {
+                    step: diverged.step,
+                    code: "non_finite",
+                    tensor: diverged.tensor.clone(),
+                    message: diverged.message.clone(),
+                });
+                self.diverged = Some(diverged);
+                break;
+            }
+            self.last = Some(result);
+        }
+        self.write(&records)?;
+        Ok(records)
+    }
+
+    async fn explain(&mut self, result: StepResult) -> Result<Diverged> {
+        let step = result.step;
+        let found = self.trainer.explain(step).await?;
+        let what = match &found {
+            Some(found) => format!("`{}` (computed by {}) is the first tensor that is not finite", found.tensor, found.step),
+            None if !result.loss.is_finite() => "the loss is not finite".into(),
+            None => "the gradient's norm is not finite".into(),
+        };
+        let kept = match self.saved {
+            Some(0) => "; the initial checkpoint is kept".into(),
+            Some(saved) => format!("; the checkpoint of step {saved} is kept"),
+            None => String::new(),
+        };
+        let message = format!(
+            "the training diverged at step {step}: {what}{kept}. Lower train.lr (it is {}) or raise train.warmup ({})",
+            self.config.train.lr, self.config.train.warmup
+        );
+        Ok(Diverged {
+            step,
+            tensor: found.map(|found| found.tensor),
+            message,
+        })
+    }
+
+    /// Validation loss and routing weights; whether the loss is the best so far.
+    async fn evaluate(&mut self) -> Result<(Vec<Record>, bool)> {
+        let step = self.trainer.steps_done();
+        let evaluation = self.trainer.evaluate().await?;
+        self.sites = self.trainer.routing().await?;
+        self.evaluation = Some(evaluation);
+        let mut records = vec![Record::Eval {
+            step,
+            val_loss: evaluation.val_loss,
+            val_tokens: evaluation.tokens,
+            accuracy: evaluation.accuracy,
+        }];
+        if !self.sites.is_empty() {
+            records.push(Record::Routing {
+                step,
+                sites: self.sites.clone(),
+            });
+        }
+        self.write(&records)?;
+        let better = self.best.is_none_or(|(best, _)| evaluation.val_loss < best);
+        if better {
+            self.best = Some((evaluation.val_loss, step));
+        }
+        Ok((records, better))
+    }
+
+    /// Write a checkpoint, unless this step has one.
+    async fn save(&mut self, best: bool) -> Result<Vec<Record>> {
+        let step = self.trainer.steps_done();
+        if self.saved == Some(step) && !best {
+            return Ok(Vec::new());
+        }
+        let mut records = Vec::new();
+        if self.run.is_some() {
+            let files = self.checkpoint().await?;
+            if let Some(run) = &mut self.run {
+                let path = run.save(step, &files, best)?;
+                records.push(Record::Saved { step, path });
+            }
+            self.write(&records)?;
+        }
+        self.saved = Some(step);
+        Ok(records)
+    }
+
+    /// The files of a checkpoint of this moment.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn checkpoint(&mut self) -> Result<CheckpointFiles> {
+        let [values, first, second] = self.trainer.tensors().await?;
+        let parameters = self.trainer.parameters();
+        let state = State {
+            schema: SCHEMA,
+            step: self.trainer.steps_done(),
+            seed: self.config.train.seed,
+            data: self.fingerprint.clone(),
+            best: self.best,
+            device: self.device.clone(),
+        };
+        let mut state = serde_json::to_string_pretty(&state).expect("numbers and texts are JSON");
+        state.push('\n');
+        Ok(CheckpointFiles {
+            model: checkpoint::model_file(parameters, &values)?,
+            optimizer: Some(checkpoint::optimizer_file(parameters, &first, &second)?),
+            state: Some(state),
+        })
+    }
+}

@@ -41,7 +41,9 @@ fn colour(weight: f64) -> [u8; 3] {
     let at = weight.clamp(0.0, 1.0) * (SCALE.len() - 1) as f64;
     let low = (at as usize).min(SCALE.len() - 2);
     let part = at - low as f64;
-    std::array::from_fn(|c| (SCALE[low][c] + part * (SCALE[low + 1][c] - SCALE[low][c])).round() as u8)
+    std::array::from_fn(|c| {
+        (SCALE[low][c] + part * (SCALE[low + 1][c] - SCALE[low][c])).round() as u8
+    })
 }
 
 /// One cell of `width` characters; `None` is a source that does not exist.
@@ -63,7 +65,13 @@ fn cell(weight: Option<f64>, width: usize, paint: Paint) -> String {
         }
         Paint::Colours256 => {
             // The 6 x 6 x 6 cube of the 256 colours has steps at 0, 95, 135, .., 255.
-            let step = |v: u8| if v < 48 { 0 } else { (u16::from(v.max(75)) - 35) / 40 };
+            let step = |v: u8| {
+                if v < 48 {
+                    0
+                } else {
+                    (u16::from(v.max(75)) - 35) / 40
+                }
+            };
             let index = 16 + 36 * step(r) + 6 * step(g) + step(b);
             format!("\x1b[48;5;{index}m{blank}\x1b[0m")
         }
@@ -134,7 +142,10 @@ fn layout(columns: usize, streams: usize, width: usize) -> Layout {
             }
         }
     }
-    Layout { cell: 1, abreast: 1 }
+    Layout {
+        cell: 1,
+        abreast: 1,
+    }
 }
 
 fn weight_of(stream: &StreamStats, source: &str) -> Option<f64> {
@@ -145,12 +156,19 @@ fn weight_of(stream: &StreamStats, source: &str) -> Option<f64> {
 /// The map; empty if the mechanism routes nothing. At most `width` characters a line, if the number of sources allows.
 #[must_use]
 pub fn heat_map(sites: &[SiteStats], paint: Paint, width: usize) -> String {
-    let streams = sites.iter().map(|site| site.streams.len()).max().unwrap_or(0);
+    let streams = sites
+        .iter()
+        .map(|site| site.streams.len())
+        .max()
+        .unwrap_or(0);
     if streams == 0 {
         return String::new();
     }
     let names = columns(sites);
-    let Layout { cell: size, abreast } = layout(names.len(), streams, width);
+    let Layout {
+        cell: size,
+        abreast,
+    } = layout(names.len(), streams, width);
     let mut out = String::new();
     for first in (0..streams).step_by(abreast) {
         let shown = first..streams.min(first + abreast);
@@ -158,7 +176,8 @@ pub fn heat_map(sites: &[SiteStats], paint: Paint, width: usize) -> String {
             let mut line = " ".repeat(LABEL);
             for stream in shown.clone() {
                 let title = format!("stream {}", stream + 1);
-                let _ = write!(line, "{title:<1$}", names.len() * size + SHARPNESS + GAP);
+                let width = names.len() * size + SHARPNESS + GAP;
+                let _ = write!(line, "{title:<width$}");
             }
             let _ = writeln!(out, "{}", line.trim_end());
         }

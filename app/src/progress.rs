@@ -25,7 +25,8 @@ impl Progress {
     #[must_use]
     pub fn new(from: u64, until: u64, bar: bool) -> Self {
         let bar = bar.then(|| {
-            let bar = ProgressBar::with_draw_target(Some(until), ProgressDrawTarget::stderr_with_hz(10));
+            let bar =
+                ProgressBar::with_draw_target(Some(until), ProgressDrawTarget::stderr_with_hz(10));
             let template = "step {human_pos}/{human_len} {bar:24} {msg}  {eta} left";
             if let Ok(style) = ProgressStyle::with_template(template) {
                 bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
@@ -62,7 +63,9 @@ impl Progress {
                     } else if due {
                         self.printed = Some(Instant::now());
                         let rate = rate(*tokens_per_s);
-                        lines.push(format!("step {step:>6}   loss {loss:.4}   lr {lr:.1e}   {rate}"));
+                        lines.push(format!(
+                            "step {step:>6}   loss {loss:.4}   lr {lr:.1e}   {rate}"
+                        ));
                     }
                 }
                 Record::Eval {
@@ -73,16 +76,26 @@ impl Progress {
                 } => {
                     self.val_loss = Some(*val_loss);
                     self.printed = Some(Instant::now());
-                    let right = accuracy.map_or_else(String::new, |share| format!("   answers right {:.1} %", 100.0 * share));
+                    let right = accuracy.map_or_else(String::new, |share| {
+                        format!("   answers right {:.1} %", 100.0 * share)
+                    });
                     let (loss, rate) = (self.loss, rate(self.tokens_per_s));
-                    lines.push(format!("step {step:>6}   loss {loss:.4}   val loss {val_loss:.4}{right}   {rate}"));
+                    lines.push(format!(
+                        "step {step:>6}   loss {loss:.4}   val loss {val_loss:.4}{right}   {rate}"
+                    ));
                 }
                 _ => {}
             }
         }
         if let Some(bar) = &self.bar {
-            let val = self.val_loss.map_or_else(String::new, |loss| format!("  val {loss:.4}"));
-            bar.set_message(format!("loss {:.4}{val}  {}", self.loss, rate(self.tokens_per_s)));
+            let val = self
+                .val_loss
+                .map_or_else(String::new, |loss| format!("  val {loss:.4}"));
+            bar.set_message(format!(
+                "loss {:.4}{val}  {}",
+                self.loss,
+                rate(self.tokens_per_s)
+            ));
         }
         lines
     }

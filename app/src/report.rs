@@ -39,7 +39,14 @@ fn part(spec: &ParamSpec) -> &'static str {
 /// The parts of a model that have parameters.
 #[must_use]
 pub fn parts(parameters: &Parameters) -> Vec<Part> {
-    let order = ["embedding", "attention", "feed-forward", "norms", "head", "routing"];
+    let order = [
+        "embedding",
+        "attention",
+        "feed-forward",
+        "norms",
+        "head",
+        "routing",
+    ];
     let sum = |name: &'static str| {
         let mut sum = Part {
             name,
@@ -50,11 +57,19 @@ pub fn parts(parameters: &Parameters) -> Vec<Part> {
         for spec in parameters.specs().iter().filter(|spec| part(spec) == name) {
             sum.tensors += 1;
             sum.numbers += spec.shape.len();
-            sum.decayed += if spec.group.decay { spec.shape.len() } else { 0 };
+            sum.decayed += if spec.group.decay {
+                spec.shape.len()
+            } else {
+                0
+            };
         }
         sum
     };
-    order.into_iter().map(sum).filter(|part| part.tensors > 0).collect()
+    order
+        .into_iter()
+        .map(sum)
+        .filter(|part| part.tensors > 0)
+        .collect()
 }
 
 /// `1,003,854`
@@ -104,7 +119,12 @@ pub fn parameter_table(parameters: &Parameters) -> String {
         );
     }
     let bytes = bytes_for_people(4 * total as u64);
-    let _ = writeln!(out, "  {:<13} {:>13}  {bytes} in single precision", "all", grouped(total as u64));
+    let _ = writeln!(
+        out,
+        "  {:<13} {:>13}  {bytes} in single precision",
+        "all",
+        grouped(total as u64)
+    );
     out
 }
 
@@ -114,7 +134,11 @@ pub fn memory_table(memory: &MemoryPlan, largest: usize) -> String {
     let people = bytes_for_people;
     let mut out = String::new();
     let rows = [
-        ("parameters, gradients, two moments", memory.parameters, String::new()),
+        (
+            "parameters, gradients, two moments",
+            memory.parameters,
+            String::new(),
+        ),
         (
             "training step",
             memory.training.planned,
@@ -134,6 +158,10 @@ pub fn memory_table(memory: &MemoryPlan, largest: usize) -> String {
     for (name, bytes) in memory.training.largest.iter().take(largest) {
         let _ = writeln!(out, "  {name:<35} {:>9}", people(*bytes));
     }
-    let _ = writeln!(out, "kernel calls of a step                {:>9}", memory.steps);
+    let _ = writeln!(
+        out,
+        "kernel calls of a step                {:>9}",
+        memory.steps
+    );
     out
 }

@@ -103,7 +103,8 @@ fn failed(doing: &str, path: &Path, error: &io::Error) -> Error {
 /// If it cannot be read, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String> {
     let bytes = read_bytes(path)?;
-    String::from_utf8(bytes).map_err(|_| Error::File(format!("{} is not UTF-8 text", path.display())))
+    String::from_utf8(bytes)
+        .map_err(|_| Error::File(format!("{} is not UTF-8 text", path.display())))
 }
 
 /// Read a whole file.
@@ -141,9 +142,15 @@ fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
 }
 
 fn remove(path: &Path) -> Result<()> {
-    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    let removed = if path.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    };
     match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("removed", path, &error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(failed("removed", path, &error))
+        }
         _ => Ok(()),
     }
 }
@@ -165,7 +172,9 @@ impl RunDir {
             return Err(Error::File(format!("there is no run at {shown}")));
         }
         if !path.join(CONFIG_TOML).is_file() {
-            return Err(Error::File(format!("{shown} is not a run: it has no {CONFIG_TOML}")));
+            return Err(Error::File(format!(
+                "{shown} is not a run: it has no {CONFIG_TOML}"
+            )));
         }
         Ok(Self { path: path.into() })
     }
@@ -231,7 +240,10 @@ impl RunDir {
     pub fn need_checkpoint(&self, which: Which) -> Result<PathBuf> {
         self.checkpoint(which)?.ok_or_else(|| {
             let shown = self.path.display();
-            Error::File(format!("the run {shown} has no {} checkpoint yet", which.file()))
+            Error::File(format!(
+                "the run {shown} has no {} checkpoint yet",
+                which.file()
+            ))
         })
     }
 }
@@ -247,7 +259,9 @@ pub fn read_checkpoint(folder: &Path) -> Result<CheckpointFiles> {
     };
     Ok(CheckpointFiles {
         model: read_bytes(&folder.join(MODEL))?,
-        optimizer: optional(OPTIMIZER).map(|path| read_bytes(&path)).transpose()?,
+        optimizer: optional(OPTIMIZER)
+            .map(|path| read_bytes(&path))
+            .transpose()?,
         state: optional(STATE).map(|path| read_text(&path)).transpose()?,
     })
 }
@@ -264,12 +278,16 @@ impl RunWriter {
             _ => Path::new("."),
         };
         let Some(name) = path.file_name() else {
-            return Err(Error::File(format!("{} is not the name of a new folder", path.display())));
+            return Err(Error::File(format!(
+                "{} is not the name of a new folder",
+                path.display()
+            )));
         };
         fs::create_dir_all(parent).map_err(|error| failed("written", path, &error))?;
         let temporary = parent.join(format!(".{}.new", name.to_string_lossy()));
         remove(&temporary)?;
-        fs::create_dir_all(temporary.join(CHECKPOINTS)).map_err(|error| failed("written", path, &error))?;
+        fs::create_dir_all(temporary.join(CHECKPOINTS))
+            .map_err(|error| failed("written", path, &error))?;
         for (file, text) in [
             (CONFIG_TOML, identity.config_toml),
             (CONFIG_JSON, identity.config_json),
@@ -306,7 +324,9 @@ impl RunWriter {
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 let shown = run.path.display();
-                return Err(Error::File(format!("another process is writing the run {shown}")));
+                return Err(Error::File(format!(
+                    "another process is writing the run {shown}"
+                )));
             }
             // Some file systems have no locks; the run is usable without.
             Ok(()) | Err(TryLockError::Error(_)) => {}
@@ -359,7 +379,10 @@ impl RunWriter {
     /// # Errors
     /// If the file cannot be written.
     pub fn append(&mut self, records: &[Record]) -> Result<()> {
-        let lines: String = records.iter().map(|record| record.to_line() + "\n").collect();
+        let lines: String = records
+            .iter()
+            .map(|record| record.to_line() + "\n")
+            .collect();
         self.metrics
             .write_all(lines.as_bytes())
             .map_err(|error| failed("written", &self.run.path.join(METRICS), &error))
@@ -380,7 +403,8 @@ impl RunWriter {
         // Rewriting the folder that `last` or `best` names would leave a moment without it; it has the same content.
         if !self.named()?.contains(&name) {
             remove(&temporary)?;
-            fs::create_dir_all(&temporary).map_err(|error| failed("written", &temporary, &error))?;
+            fs::create_dir_all(&temporary)
+                .map_err(|error| failed("written", &temporary, &error))?;
             write_through(&temporary.join(MODEL), &files.model)?;
             if let Some(optimizer) = &files.optimizer {
                 write_through(&temporary.join(OPTIMIZER), optimizer)?;
@@ -406,7 +430,11 @@ impl RunWriter {
         let mut names = Vec::new();
         for which in [Which::Last, Which::Best] {
             if let Some(folder) = self.run.checkpoint(which)? {
-                names.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
+                names.extend(
+                    folder
+                        .file_name()
+                        .map(|name| name.to_string_lossy().into_owned()),
+                );
             }
         }
         Ok(names)
@@ -419,7 +447,11 @@ impl RunWriter {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
             entries.map(|entry| entry.path()).collect()
         };
-        let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = |path: &Path| {
+            path.file_name()
+                .map(|n| n.to_string_lossy().into_owned())
+                .unwrap_or_default()
+        };
         let ours = |name: &str| name.starts_with('.') && name.ends_with(".new");
         for path in list(&self.run.path.join(CHECKPOINTS)) {
             let name = name(&path);

@@ -82,8 +82,14 @@ impl Sampler {
         ids.resize(self.context, 0);
         self.runtime.write_batch(&self.predict, &ids, &[])?;
         self.runtime.submit(false, &[&self.predict])?;
-        let read = self.runtime.read(&self.predict, &[plans::LOGITS.to_owned()]).await?;
-        let logits = read.first().map(braid_engine::executor::Values::to_f64).unwrap_or_default();
+        let read = self
+            .runtime
+            .read(&self.predict, &[plans::LOGITS.to_owned()])
+            .await?;
+        let logits = read
+            .first()
+            .map(braid_engine::executor::Values::to_f64)
+            .unwrap_or_default();
         let row = &logits[last * self.vocab..][..self.vocab];
         let id = self.sampling.choose(row, self.ids.len() as u64)?;
         self.ids.push(id);

@@ -41,7 +41,10 @@ pub struct Start<'a> {
 
 impl std::fmt::Debug for Start<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Start").field("config", &self.config).field("until", &self.until).finish_non_exhaustive()
+        f.debug_struct("Start")
+            .field("config", &self.config)
+            .field("until", &self.until)
+            .finish_non_exhaustive()
     }
 }
 
@@ -157,16 +160,28 @@ impl Session {
     /// If the checkpoint is damaged, or belongs to another run.
     pub fn restore(&mut self, files: &CheckpointFiles) -> Result<Vec<String>> {
         let Some(state) = &files.state else {
-            return Err(Error::File("the checkpoint has no state.json; use another one of the run".into()));
+            return Err(Error::File(
+                "the checkpoint has no state.json; use another one of the run".into(),
+            ));
         };
         let state = checkpoint::read_state(state)?;
         refuse_other_run(&state, &self.config, &self.fingerprint)?;
-        let tensors = checkpoint::read(self.trainer.parameters(), &files.model, files.optimizer.as_deref())?;
-        let moments = tensors.moments.as_ref().map(|(first, second)| (first.as_slice(), second.as_slice()));
+        let tensors = checkpoint::read(
+            self.trainer.parameters(),
+            &files.model,
+            files.optimizer.as_deref(),
+        )?;
+        let moments = tensors
+            .moments
+            .as_ref()
+            .map(|(first, second)| (first.as_slice(), second.as_slice()));
         self.trainer.restore(state.step, &tensors.values, moments)?;
         let mut notices = Vec::new();
         if moments.is_none() {
-            notices.push("the checkpoint has no moments: the optimiser begins anew, so the loss may jump".into());
+            notices.push(
+                "the checkpoint has no moments: the optimiser begins anew, so the loss may jump"
+                    .into(),
+            );
         }
         if state.device != self.device {
             notices.push(format!(
@@ -309,7 +324,10 @@ impl Session {
     /// # Errors
     /// If it cannot be written.
     pub fn finish(&mut self) -> Result<Record> {
-        let run = self.run.as_ref().map(|run| run.run().path().display().to_string());
+        let run = self
+            .run
+            .as_ref()
+            .map(|run| run.run().path().display().to_string());
         let record = Record::Done {
             step: self.trainer.steps_done(),
             loss: self.last.map(|last| last.loss),
@@ -333,7 +351,8 @@ impl Session {
         let now = (self.clock)();
         let (then, step) = self.measured;
         self.measured = (now, self.trainer.steps_done());
-        let tokens_per_step = u64::from(self.config.batch().rows()) * u64::from(self.config.train.accumulate);
+        let tokens_per_step =
+            u64::from(self.config.batch().rows()) * u64::from(self.config.train.accumulate);
         let tokens = (self.trainer.steps_done() - step) * tokens_per_step;
         let tokens_per_s = tokens as f64 / (now - then).max(1e-9);
         let mut records = Vec::new();
@@ -368,7 +387,10 @@ impl Session {
         let step = result.step;
         let found = self.trainer.explain(step).await?;
         let what = match &found {
-            Some(found) => format!("`{}` (computed by {}) is the first tensor that is not finite", found.tensor, found.step),
+            Some(found) => format!(
+                "`{}` (computed by {}) is the first tensor that is not finite",
+                found.tensor, found.step
+            ),
             None if !result.loss.is_finite() => "the loss is not finite".into(),
             None => "the gradient's norm is not finite".into(),
         };

@@ -47,7 +47,12 @@ pub(super) fn run(args: &DoctorArgs) -> Outcome {
         })
         .to_string());
     } else {
-        say(format!("braid {} on {} {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH));
+        say(format!(
+            "braid {} on {} {}",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::OS,
+            std::env::consts::ARCH
+        ));
         if let Some(free) = free_memory() {
             say(format!("free memory {}", bytes_for_people(free)));
         }
@@ -71,11 +76,19 @@ pub(super) fn run(args: &DoctorArgs) -> Outcome {
             }
         }
         say(format!("\nauto takes {}: {}", survey.auto, survey.why));
-        if !survey.devices.iter().any(|device| device.kind != AdapterKind::Host) {
+        if !survey
+            .devices
+            .iter()
+            .any(|device| device.kind != AdapterKind::Host)
+        {
             say(format!("\n{INSTALL}"));
         }
         if let Ok((device, _)) = &opened {
-            say(format!("--device {} opens {}", args.device.device, device.report()));
+            say(format!(
+                "--device {} opens {}",
+                args.device.device,
+                device.report()
+            ));
         }
     }
     match problem {

@@ -38,8 +38,15 @@ pub(super) fn run(args: &EvalArgs) -> Outcome {
     let files = read_checkpoint(&folder)?;
     let tokenizer = Tokenizer::from_json(&run.tokenizer_json()?)?;
     let data = super::train::dataset(&config, Some(&tokenizer))?;
-    let state = files.state.as_deref().map(checkpoint::read_state).transpose()?;
-    if let Some(state) = state.as_ref().filter(|state| state.data != data.fingerprint()) {
+    let state = files
+        .state
+        .as_deref()
+        .map(checkpoint::read_state)
+        .transpose()?;
+    if let Some(state) = state
+        .as_ref()
+        .filter(|state| state.data != data.fingerprint())
+    {
         notice(format!(
             "the data are not those that the run was trained on (fingerprint {}, now {}): the loss is that of the new ones",
             state.data,
@@ -54,7 +61,10 @@ pub(super) fn run(args: &EvalArgs) -> Outcome {
     trainer.restore(step, &tensors.values, None)?;
     let evaluation = pollster::block_on(trainer.evaluate())?;
     if !evaluation.val_loss.is_finite() {
-        return Err(Failure::new(USAGE, "the checkpoint's validation loss is not finite: its weights are damaged"));
+        return Err(Failure::new(
+            USAGE,
+            "the checkpoint's validation loss is not finite: its weights are damaged",
+        ));
     }
     if args.json {
         let record = Record::Eval {
@@ -66,9 +76,17 @@ pub(super) fn run(args: &EvalArgs) -> Outcome {
         say(record.to_line());
         return Ok(());
     }
-    say(format!("checkpoint {} (step {})", folder.display(), grouped(step)));
+    say(format!(
+        "checkpoint {} (step {})",
+        folder.display(),
+        grouped(step)
+    ));
     say(format!("device     {}", device.report()));
-    say(format!("val loss   {:.4}, over {} tokens", evaluation.val_loss, grouped(evaluation.tokens)));
+    say(format!(
+        "val loss   {:.4}, over {} tokens",
+        evaluation.val_loss,
+        grouped(evaluation.tokens)
+    ));
     if let Some(accuracy) = evaluation.accuracy {
         say(format!("answers    {:.1} % right", 100.0 * accuracy));
     }

@@ -42,7 +42,9 @@ fn checkpoint_folder(path: &Path) -> Result<PathBuf, Failure> {
     }
     let shown = path.display();
     let message = if path.exists() {
-        format!("{shown} is neither a run nor a checkpoint: it has no config.toml and no model.safetensors")
+        format!(
+            "{shown} is neither a run nor a checkpoint: it has no config.toml and no model.safetensors"
+        )
     } else {
         format!("there is nothing at {shown}")
     };
@@ -52,11 +54,20 @@ fn checkpoint_folder(path: &Path) -> Result<PathBuf, Failure> {
 /// `config.json` beside the weights, or of the run that they belong to.
 fn config_of(folder: &Path) -> Result<PathBuf, Failure> {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
-    let beside = absolute.ancestors().take(3).map(|ancestor| ancestor.join("config.json"));
-    beside.into_iter().find(|path| path.is_file()).ok_or_else(|| {
-        let message = format!("{} has no config.json, neither beside it nor in the run above it", folder.display());
-        Failure::new(USAGE, message)
-    })
+    let beside = absolute
+        .ancestors()
+        .take(3)
+        .map(|ancestor| ancestor.join("config.json"));
+    beside
+        .into_iter()
+        .find(|path| path.is_file())
+        .ok_or_else(|| {
+            let message = format!(
+                "{} has no config.json, neither beside it nor in the run above it",
+                folder.display()
+            );
+            Failure::new(USAGE, message)
+        })
 }
 
 pub(super) fn run(args: &InspectArgs) -> Outcome {
@@ -66,14 +77,25 @@ pub(super) fn run(args: &InspectArgs) -> Outcome {
     let parameters = parameters(&model)?;
     let files = read_checkpoint(&folder)?;
     let tensors = checkpoint::read(&parameters, &files.model, files.optimizer.as_deref())?;
-    let state = files.state.as_deref().map(checkpoint::read_state).transpose()?;
+    let state = files
+        .state
+        .as_deref()
+        .map(checkpoint::read_state)
+        .transpose()?;
     let norm = |number: usize| {
         let values = &tensors.values[parameters.range(number)];
-        values.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt()
+        values
+            .iter()
+            .map(|&v| f64::from(v) * f64::from(v))
+            .sum::<f64>()
+            .sqrt()
     };
     let sizes = [
         ("model.safetensors", files.model.len()),
-        ("optimizer.safetensors", files.optimizer.as_ref().map_or(0, Vec::len)),
+        (
+            "optimizer.safetensors",
+            files.optimizer.as_ref().map_or(0, Vec::len),
+        ),
     ];
     if args.json {
         let parts: serde_json::Map<_, _> = parts(&parameters)
@@ -102,13 +124,24 @@ pub(super) fn run(args: &InspectArgs) -> Outcome {
     }
     say(format!("checkpoint {}", folder.display()));
     if let Some(state) = &state {
-        say(format!("step       {}, seed {}, trained on {}", grouped(state.step), state.seed, state.device));
+        say(format!(
+            "step       {}, seed {}, trained on {}",
+            grouped(state.step),
+            state.seed,
+            state.device
+        ));
         if let Some((loss, step)) = state.best {
-            say(format!("best       val loss {loss:.4} at step {}", grouped(step)));
+            say(format!(
+                "best       val loss {loss:.4} at step {}",
+                grouped(step)
+            ));
         }
     }
     for (name, bytes) in sizes.into_iter().filter(|(_, bytes)| *bytes > 0) {
-        say(format!("file       {name}, {}", bytes_for_people(bytes as u64)));
+        say(format!(
+            "file       {name}, {}",
+            bytes_for_people(bytes as u64)
+        ));
     }
     say(format!("\nconfiguration\n{}", model.to_json()));
     say(format!("parameters\n{}", parameter_table(&parameters)));
@@ -116,7 +149,12 @@ pub(super) fn run(args: &InspectArgs) -> Outcome {
         say("tensors (D: decayed)");
         for (number, spec) in parameters.specs().iter().enumerate() {
             let decay = if spec.group.decay { 'D' } else { ' ' };
-            say(format!("  {:<52} {:<14} {decay}  norm {:.4}", spec.name, spec.shape.to_string(), norm(number)));
+            say(format!(
+                "  {:<52} {:<14} {decay}  norm {:.4}",
+                spec.name,
+                spec.shape.to_string(),
+                norm(number)
+            ));
         }
     }
     Ok(())

@@ -15,7 +15,9 @@ use crate::run_dir::{RunDir, Which, read_checkpoint};
 use crate::sampler::{Sampler, parameters};
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: braid sample runs/20260101-120000-dar-input --prompt \"ROMEO:\" -n 300 --temperature 0.8")]
+#[command(
+    after_help = "Example: braid sample runs/20260101-120000-dar-input --prompt \"ROMEO:\" -n 300 --temperature 0.8"
+)]
 pub(super) struct SampleArgs {
     /// Folder of the run
     #[arg(value_name = "RUN")]
@@ -63,7 +65,14 @@ pub(super) fn run(args: &SampleArgs) -> Outcome {
 
     let (device, _) = args.device.open(Precision::F32)?;
     let context = config.model.context;
-    let mut sampler = Sampler::new(device.executor(), &model, context, &values, sampling, prompt.clone())?;
+    let mut sampler = Sampler::new(
+        device.executor(),
+        &model,
+        context,
+        &values,
+        sampling,
+        prompt.clone(),
+    )?;
     let mut decoder = StreamDecoder::new(&tokenizer);
     let mut text = String::new();
     let mut put = |part: String| {
@@ -92,7 +101,11 @@ pub(super) fn run(args: &SampleArgs) -> Outcome {
 }
 
 /// Tokens of the prompt; at least one.
-fn prompt(args: &SampleArgs, config: &RunConfig, tokenizer: &Tokenizer) -> Result<Vec<u32>, super::Failure> {
+fn prompt(
+    args: &SampleArgs,
+    config: &RunConfig,
+    tokenizer: &Tokenizer,
+) -> Result<Vec<u32>, super::Failure> {
     let Some(text) = &args.prompt else {
         // A run's text may be gone; its model can be asked all the same.
         return Ok(match super::train::dataset(config, Some(tokenizer)) {
@@ -103,7 +116,10 @@ fn prompt(args: &SampleArgs, config: &RunConfig, tokenizer: &Tokenizer) -> Resul
     let encoded = tokenizer.encode(text);
     encoded.notice.iter().for_each(notice);
     if encoded.ids.is_empty() {
-        notice(format!("the prompt is empty: the text begins with `{}`", tokenizer.token_text(0)));
+        notice(format!(
+            "the prompt is empty: the text begins with `{}`",
+            tokenizer.token_text(0)
+        ));
         return Ok(vec![0]);
     }
     Ok(encoded.ids)

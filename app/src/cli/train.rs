@@ -17,7 +17,9 @@ use crate::heat_map::heat_map;
 use crate::progress::Progress;
 use crate::records::Record;
 use crate::report::{duration, grouped, memory_table, parameter_table};
-use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_bytes, read_checkpoint, read_text, refuse_occupied};
+use crate::run_dir::{
+    Identity, RunDir, RunWriter, Which, read_bytes, read_checkpoint, read_text, refuse_occupied,
+};
 use crate::sampler::parameters;
 use crate::session::{Session, Start};
 
@@ -78,7 +80,12 @@ pub(super) fn run(args: &TrainArgs) -> Outcome {
 
 /// The configuration that file, settings and flags make together.
 fn configuration(args: &TrainArgs) -> Result<RunConfig, Failure> {
-    let text = args.config.as_deref().map(read_text).transpose()?.unwrap_or_default();
+    let text = args
+        .config
+        .as_deref()
+        .map(read_text)
+        .transpose()?
+        .unwrap_or_default();
     let quoted = |text: &str| toml::Value::String(text.into()).to_string();
     let mut flags = Vec::new();
     if let Some(file) = &args.data {
@@ -103,7 +110,8 @@ fn configuration(args: &TrainArgs) -> Result<RunConfig, Failure> {
             other == key || (data(other) && data(key))
         };
         if let Some(setting) = args.settings.iter().find(same) {
-            let message = format!("`{flag}` and `--set {setting}` contradict each other; give one of them");
+            let message =
+                format!("`{flag}` and `--set {setting}` contradict each other; give one of them");
             return Err(Failure::new(USAGE, message));
         }
         settings.push(format!("{key}={value}"));
@@ -120,7 +128,10 @@ fn configuration(args: &TrainArgs) -> Result<RunConfig, Failure> {
 }
 
 /// The data of a run; reads its file.
-pub(super) fn dataset(config: &RunConfig, vocabulary: Option<&Tokenizer>) -> Result<Dataset, Failure> {
+pub(super) fn dataset(
+    config: &RunConfig,
+    vocabulary: Option<&Tokenizer>,
+) -> Result<Dataset, Failure> {
     let text = match &config.data.file {
         Some(file) => read_bytes(Path::new(file))?,
         None => Vec::new(),
@@ -155,7 +166,14 @@ fn begin(args: &TrainArgs) -> Outcome {
     let (device, why) = args.device.open(Precision::F32)?;
     let memory = plan_memory(&model, &config.train_config(), &device.executor().limits())?;
     if args.dry_run {
-        return dry_run(args, &config, &model, &data, &memory, &headline(&device, &why));
+        return dry_run(
+            args,
+            &config,
+            &model,
+            &data,
+            &memory,
+            &headline(&device, &why),
+        );
     }
     let run = RunWriter::create(
         &out,
@@ -215,8 +233,17 @@ fn resume(args: &TrainArgs, folder: &Path) -> Outcome {
     notices.iter().for_each(notice);
     let step = session.trainer().steps_done();
     if !args.json {
-        introduce(&model, session.trainer().data(), session.trainer().memory(), &headline)?;
-        say(format!("run        {}, from step {} to {until}\n", folder.display(), grouped(step)));
+        introduce(
+            &model,
+            session.trainer().data(),
+            session.trainer().memory(),
+            &headline,
+        )?;
+        say(format!(
+            "run        {}, from step {} to {until}\n",
+            folder.display(),
+            grouped(step)
+        ));
     }
     if session.is_over() {
         notice(format!(
@@ -244,8 +271,18 @@ fn headline(device: &Device, why: &str) -> String {
 fn mechanism(model: &ModelConfig) -> String {
     let text = serde_json::to_value(&model.residual).unwrap_or_default();
     let mut words = vec![model.residual.kind().to_owned()];
-    for (key, value) in text.as_object().into_iter().flatten().filter(|(key, _)| *key != "kind") {
-        words.push(format!("{key} {}", value.as_str().map_or_else(|| value.to_string(), String::from)));
+    for (key, value) in text
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, _)| *key != "kind")
+    {
+        words.push(format!(
+            "{key} {}",
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), String::from)
+        ));
     }
     words.join(", ")
 }
@@ -263,7 +300,10 @@ fn introduce(model: &ModelConfig, data: &Dataset, memory: &MemoryPlan, device: &
     say(format!("residual   {}", mechanism(model)));
     say(format!("data       {}", data.summary()));
     say(format!("device     {device}"));
-    say(format!("memory     {}", braid_engine::error::bytes_for_people(memory.total())));
+    say(format!(
+        "memory     {}",
+        braid_engine::error::bytes_for_people(memory.total())
+    ));
     Ok(())
 }
 
@@ -281,7 +321,12 @@ fn dry_run(
             .into_iter()
             .map(|part| (part.name.to_owned(), part.numbers.into()))
             .collect();
-        let largest: Vec<_> = memory.training.largest.iter().map(|(name, bytes)| serde_json::json!({"tensor": name, "bytes": bytes})).collect();
+        let largest: Vec<_> = memory
+            .training
+            .largest
+            .iter()
+            .map(|(name, bytes)| serde_json::json!({"tensor": name, "bytes": bytes}))
+            .collect();
         say(serde_json::json!({
             "event": "plan",
             "device": device,
@@ -295,7 +340,8 @@ fn dry_run(
             },
             "largest": largest,
             "dispatches_per_step": memory.steps,
-        }).to_string());
+        })
+        .to_string());
         return Ok(());
     }
     say(config.to_toml());
@@ -353,10 +399,14 @@ fn train(args: &TrainArgs, mut session: Session, folder: &Path) -> Outcome {
     let step = session.trainer().steps_done();
     let shown = folder.display();
     if let Some(diverged) = session.diverged() {
-        return Err(Failure::new(DIVERGED, format!("{}\nthe run is in {shown}", diverged.message)));
+        return Err(Failure::new(
+            DIVERGED,
+            format!("{}\nthe run is in {shown}", diverged.message),
+        ));
     }
     if !session.is_over() {
-        let message = format!("stopped at step {step} and saved; go on with\n  braid train --resume {shown}");
+        let message =
+            format!("stopped at step {step} and saved; go on with\n  braid train --resume {shown}");
         if args.json {
             notice(message);
         } else {
@@ -386,15 +436,25 @@ fn train(args: &TrainArgs, mut session: Session, folder: &Path) -> Outcome {
 fn conclude(session: &Session, steps: u64, seconds: f64) {
     let map = heat_map(session.sites(), paint(), 80);
     if !map.is_empty() {
-        say(format!("\nwhat each sublayer reads, after {} steps\n\n{map}", session.trainer().steps_done()));
+        say(format!(
+            "\nwhat each sublayer reads, after {} steps\n\n{map}",
+            session.trainer().steps_done()
+        ));
     }
-    say(format!("trained    {} steps in {}", grouped(steps), duration(seconds)));
+    say(format!(
+        "trained    {} steps in {}",
+        grouped(steps),
+        duration(seconds)
+    ));
     if let Some(last) = session.last() {
         say(format!("loss       {:.4}", last.loss));
     }
     if let Some(evaluation) = session.evaluation() {
         let tokens = grouped(evaluation.tokens);
-        say(format!("val loss   {:.4}, over {tokens} tokens", evaluation.val_loss));
+        say(format!(
+            "val loss   {:.4}, over {tokens} tokens",
+            evaluation.val_loss
+        ));
         if let Some(accuracy) = evaluation.accuracy {
             say(format!("answers    {:.1} % right", 100.0 * accuracy));
         }
@@ -403,16 +463,27 @@ fn conclude(session: &Session, steps: u64, seconds: f64) {
 
 /// `runs/20260101-120000-dar-recall`, in universal time; a number is added while it exists.
 fn default_folder(config: &RunConfig) -> PathBuf {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
     let data: String = config
         .data_name()
         .chars()
-        .map(|c| if c.is_alphanumeric() || c == '-' || c == '_' { c } else { '_' })
+        .map(|c| {
+            if c.is_alphanumeric() || c == '-' || c == '_' {
+                c
+            } else {
+                '_'
+            }
+        })
         .collect();
     let name = format!("{}-{}-{data}", timestamp(seconds), config.residual.kind());
     let folder = |name: &str| Path::new("runs").join(name);
     let free = (2..).map(|number| folder(&format!("{name}-{number}")));
-    std::iter::once(folder(&name)).chain(free).find(|path| !path.exists()).unwrap_or_default()
+    std::iter::once(folder(&name))
+        .chain(free)
+        .find(|path| !path.exists())
+        .unwrap_or_default()
 }
 
 /// `20260101-120000` of seconds since 1970. Days to dates: H. Hinnant, "chrono-compatible low-level date algorithms".
@@ -420,14 +491,24 @@ fn timestamp(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     // Months counted from March.
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let (month, carry) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
     let year = year_of_era + 400 * era + carry;
-    format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+    format!(
+        "{year:04}{month:02}{day:02}-{:02}{:02}{:02}",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    )
 }
 
 #[cfg(test)]

@@ -66,7 +66,10 @@ fn cases_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn check(folder: &Path, device: &Device) -> Result<Verdict, Failure> {
-    let (config, case) = (read_text(&folder.join("config.json"))?, read_text(&folder.join("case.json"))?);
+    let (config, case) = (
+        read_text(&folder.join("config.json"))?,
+        read_text(&folder.join("case.json"))?,
+    );
     let model = read_bytes(&folder.join("model.safetensors"))?;
     let expected = read_bytes(&folder.join("expected.safetensors"))?;
     let files = CaseFiles {
@@ -75,7 +78,10 @@ fn check(folder: &Path, device: &Device) -> Result<Verdict, Failure> {
         model: &model,
         expected: &expected,
     };
-    Ok(pollster::block_on(golden::verify(&files, device.executor()))?)
+    Ok(pollster::block_on(golden::verify(
+        &files,
+        device.executor(),
+    ))?)
 }
 
 pub(super) fn run(args: &VerifyArgs) -> Outcome {
@@ -101,7 +107,10 @@ pub(super) fn run(args: &VerifyArgs) -> Outcome {
     let mut failed = 0;
     for folder in &folders {
         let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
-        let name = absolute.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = absolute
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let line = match check(folder, &device) {
             Ok(verdict) => Line {
                 case: &name,
@@ -128,16 +137,31 @@ pub(super) fn run(args: &VerifyArgs) -> Outcome {
         }
     }
     if !args.json {
-        let dtype = if precision == Precision::F64 { "f64" } else { "f32" };
+        let dtype = if precision == Precision::F64 {
+            "f64"
+        } else {
+            "f32"
+        };
         let (all, passed) = (folders.len(), folders.len() - failed);
-        say(format!("{passed} of {all} cases pass on {}, {dtype}", device.report()));
+        say(format!(
+            "{passed} of {all} cases pass on {}, {dtype}",
+            device.report()
+        ));
     }
-    if failed > 0 { Err(Failure::silent(FAILED)) } else { Ok(()) }
+    if failed > 0 {
+        Err(Failure::silent(FAILED))
+    } else {
+        Ok(())
+    }
 }
 
 /// `dar-k1  PASS  logits 0.012 (logits)  ..`: worst error over limit, and where.
 fn text(line: &Line<'_>) -> String {
-    let mut out = format!("{:<28} {}", line.case, if line.pass { "PASS" } else { "FAIL" });
+    let mut out = format!(
+        "{:<28} {}",
+        line.case,
+        if line.pass { "PASS" } else { "FAIL" }
+    );
     for (group, worst) in &line.groups {
         out.push_str(&format!("  {group} {:.2e}", worst.ratio));
         if worst.tensor != *group {

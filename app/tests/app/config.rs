@@ -36,8 +36,17 @@ fn the_empty_file_has_the_documented_defaults() {
 fn what_is_printed_reads_back_as_the_same() {
     for settings in [
         &[][..],
-        &["residual.kind=delta", "residual.mode=\"null\"", "residual.null_logit=-1.5"],
-        &["data.file=some/where.txt", "data.tokenizer=char", "train.lr=0.0003", "train.lr_mult.routing=3"],
+        &[
+            "residual.kind=delta",
+            "residual.mode=\"null\"",
+            "residual.null_logit=-1.5",
+        ],
+        &[
+            "data.file=some/where.txt",
+            "data.tokenizer=char",
+            "train.lr=0.0003",
+            "train.lr_mult.routing=3",
+        ],
         &["feed_forward.kind=moe", "feed_forward.intermediate_size=64"],
     ] {
         let config = with(settings).unwrap();
@@ -58,21 +67,31 @@ fn derived_fields_follow_what_they_are_derived_from() {
 #[test]
 fn a_new_kind_resets_the_other_keys_whatever_the_order() {
     for settings in [
-        ["residual.kind=\"attn_res\"", "residual.sublayers_per_block=4"],
+        [
+            "residual.kind=\"attn_res\"",
+            "residual.sublayers_per_block=4",
+        ],
         ["residual.sublayers_per_block=4", "residual.kind=attn_res"],
     ] {
         let config = with(&settings).unwrap();
         let residual = serde_json::to_value(&config.residual).unwrap();
-        assert_eq!(residual, serde_json::json!({"kind": "attn_res", "sublayers_per_block": 4}));
+        assert_eq!(
+            residual,
+            serde_json::json!({"kind": "attn_res", "sublayers_per_block": 4})
+        );
     }
     let plain = with(&["residual.kind=dar"]).unwrap();
-    assert_eq!(serde_json::to_value(&plain.residual).unwrap()["layers_per_block"], 1);
+    assert_eq!(
+        serde_json::to_value(&plain.residual).unwrap()["layers_per_block"],
+        1
+    );
 }
 
 #[test]
 fn settings_change_a_file_and_new_data_replace_old_ones() {
     let file = "[data]\nfile = \"a.txt\"\ntokenizer = \"char\"\n[train]\nlr = 2e-3\n";
-    let config = RunConfig::parse(file, &["data.task=copy".into(), "train.batch=3".into()]).unwrap();
+    let config =
+        RunConfig::parse(file, &["data.task=copy".into(), "train.batch=3".into()]).unwrap();
     assert_eq!(config.data.task.as_deref(), Some("copy"));
     assert_eq!((config.data.file, config.data.tokenizer), (None, None));
     assert_eq!((config.train.batch, config.train.lr), (3, 2e-3));
@@ -80,25 +99,49 @@ fn settings_change_a_file_and_new_data_replace_old_ones() {
 
 #[test]
 fn unknown_keys_are_refused_with_the_nearest_one() {
-    refused(&["model.layer=3"], &["model.layer:", "did you mean model.layers?"]);
+    refused(
+        &["model.layer=3"],
+        &["model.layer:", "did you mean model.layers?"],
+    );
     refused(&["train.learning_rate=3"], &["train.learning_rate"]);
     refused(&["train.wamrup=3"], &["did you mean train.warmup?"]);
     refused(&["model.batch=3"], &["did you mean train.batch?"]);
     refused(&["modle.layers=3"], &["did you mean model.layers?"]);
-    refused(&["residual.layer_per_block=3"], &["dar has no such setting", "residual.layers_per_block"]);
-    refused(&["residual.kind=standard", "residual.route=dar"], &["residual.route", "standard has no settings"]);
-    refused(&["residual.kind=dra"], &["residual.kind", "did you mean dar?"]);
+    refused(
+        &["residual.layer_per_block=3"],
+        &["dar has no such setting", "residual.layers_per_block"],
+    );
+    refused(
+        &["residual.kind=standard", "residual.route=dar"],
+        &["residual.route", "standard has no settings"],
+    );
+    refused(
+        &["residual.kind=dra"],
+        &["residual.kind", "did you mean dar?"],
+    );
     let error = RunConfig::parse("layers = 3", &[]).unwrap_err().to_string();
     assert!(error.contains("layers"), "{error}");
 }
 
 #[test]
 fn wrong_types_and_ranges_are_refused_with_field_value_and_range() {
-    refused(&["model.layers=\"six\""], &["model.layers: is \"six\"", "between 1 and 256"]);
-    refused(&["model.layers=0"], &["model.layers: is 0", "between 1 and 256"]);
-    refused(&["model.layers=1.5"], &["model.layers: is 1.5", "whole number"]);
+    refused(
+        &["model.layers=\"six\""],
+        &["model.layers: is \"six\"", "between 1 and 256"],
+    );
+    refused(
+        &["model.layers=0"],
+        &["model.layers: is 0", "between 1 and 256"],
+    );
+    refused(
+        &["model.layers=1.5"],
+        &["model.layers: is 1.5", "whole number"],
+    );
     refused(&["model.layers=-1"], &["model.layers: is -1"]);
-    refused(&["model.heads=3"], &["model.heads: is 3", "model.width, 128"]);
+    refused(
+        &["model.heads=3"],
+        &["model.heads: is 3", "model.width, 128"],
+    );
     refused(&["model.kv_heads=3"], &["model.kv_heads: is 3", "divide"]);
     refused(&["model.tie=1"], &["model.tie: is 1", "true or false"]);
     refused(&["train.batch=0"], &["train.batch: is 0"]);
@@ -108,18 +151,39 @@ fn wrong_types_and_ranges_are_refused_with_field_value_and_range() {
     refused(&["train.lr=inf"], &["train.lr: is inf"]);
     refused(&["train.lr=fast"], &["train.lr: is \"fast\"", "a number"]);
     refused(&["train.beta1=1"], &["train.beta1: is 1", "less than 1"]);
-    refused(&["train.beta2=-0.1"], &["train.beta2: is -0.1", "at least 0"]);
-    refused(&["train.beta2=0.99999999"], &["train.beta2", "single precision"]);
+    refused(
+        &["train.beta2=-0.1"],
+        &["train.beta2: is -0.1", "at least 0"],
+    );
+    refused(
+        &["train.beta2=0.99999999"],
+        &["train.beta2", "single precision"],
+    );
     refused(&["train.adam_eps=0"], &["train.adam_eps: is 0"]);
-    refused(&["train.min_lr=1"], &["train.min_lr: is 1", "train.lr, 0.001"]);
-    refused(&["train.schedule=linear"], &["train.schedule", "cosine, wsd, constant"]);
+    refused(
+        &["train.min_lr=1"],
+        &["train.min_lr: is 1", "train.lr, 0.001"],
+    );
+    refused(
+        &["train.schedule=linear"],
+        &["train.schedule", "cosine, wsd, constant"],
+    );
     refused(&["train.seed=-1"], &["train.seed: is -1", "0 or more"]);
     refused(&["data.val_fraction=1"], &["data.val_fraction: is 1"]);
     refused(&["data.tokenizer=bytes"], &["data.tokenizer", "byte, char"]);
     refused(&["data.tokenizer=char"], &["data.tokenizer", "recall"]);
-    refused(&["residual.layers_per_block=0"], &["residual.layers_per_block: is 0"]);
-    refused(&["residual.layers_per_block=-1"], &["residual.layers_per_block: is -1"]);
-    refused(&["residual.route=best"], &["residual.route: is \"best\"", "cross_v"]);
+    refused(
+        &["residual.layers_per_block=0"],
+        &["residual.layers_per_block: is 0"],
+    );
+    refused(
+        &["residual.layers_per_block=-1"],
+        &["residual.layers_per_block: is -1"],
+    );
+    refused(
+        &["residual.route=best"],
+        &["residual.route: is \"best\"", "cross_v"],
+    );
     refused(&["model"], &["`--set model`", "model.layers=6"]);
     refused(&["train.lr_mult=2"], &["train.lr_mult"]);
     // A rate that is sure to diverge is a wish, not an error.

@@ -25,12 +25,29 @@ fn site(site: u32, kind: &'static str, streams: Vec<StreamStats>) -> SiteStats {
 }
 
 fn two_streams() -> Vec<SiteStats> {
-    let both = |sources: &[&str], a: &[f64], b: &[f64]| vec![stream(sources, a), stream(sources, b)];
+    let both =
+        |sources: &[&str], a: &[f64], b: &[f64]| vec![stream(sources, a), stream(sources, b)];
     vec![
         site(0, "attn", both(&["embed"], &[1.0], &[1.0])),
-        site(1, "mlp", both(&["embed", "partial"], &[0.5, 0.5], &[0.9, 0.1])),
-        site(2, "attn", both(&["embed", "block 1"], &[0.25, 0.75], &[0.0, 1.0])),
-        site(3, "readout", both(&["embed", "block 1", "partial"], &[0.1, 0.3, 0.6], &[0.2, 0.2, 0.6])),
+        site(
+            1,
+            "mlp",
+            both(&["embed", "partial"], &[0.5, 0.5], &[0.9, 0.1]),
+        ),
+        site(
+            2,
+            "attn",
+            both(&["embed", "block 1"], &[0.25, 0.75], &[0.0, 1.0]),
+        ),
+        site(
+            3,
+            "readout",
+            both(
+                &["embed", "block 1", "partial"],
+                &[0.1, 0.3, 0.6],
+                &[0.2, 0.2, 0.6],
+            ),
+        ),
     ]
 }
 
@@ -55,10 +72,17 @@ fn streams_are_stacked_where_they_have_no_room_beside_each_other() {
     let names: Vec<String> = (0..40).map(|n| format!("block {n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let weights = vec![1.0 / 40.0; 40];
-    let sites = [site(0, "attn", vec![stream(&names, &weights), stream(&names, &weights)])];
+    let sites = [site(
+        0,
+        "attn",
+        vec![stream(&names, &weights), stream(&names, &weights)],
+    )];
     let map = heat_map(&sites, Paint::Shades, 80);
     assert_eq!(map.matches("stream 2").count(), 1);
-    for line in map.lines().filter(|line| line.contains('·') && !line.contains("mean")) {
+    for line in map
+        .lines()
+        .filter(|line| line.contains('·') && !line.contains("mean"))
+    {
         assert!(line.chars().count() <= 80, "{line}");
     }
 }
@@ -67,7 +91,10 @@ fn streams_are_stacked_where_they_have_no_room_beside_each_other() {
 fn colours_stay_within_their_lines_and_a_model_without_routing_has_no_map() {
     for paint in [Paint::Colours256, Paint::TrueColour] {
         for line in heat_map(&two_streams(), paint, 80).lines() {
-            assert_eq!(line.matches("\x1b[48").count(), line.matches("\x1b[0m").count());
+            assert_eq!(
+                line.matches("\x1b[48").count(),
+                line.matches("\x1b[0m").count()
+            );
         }
     }
     assert_eq!(heat_map(&[], Paint::Shades, 80), "");

@@ -44,7 +44,11 @@ impl Place {
 
     /// Run `braid` in this place.
     fn braid(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_braid")).args(args).current_dir(self.0.path()).output().unwrap()
+        Command::new(env!("CARGO_BIN_EXE_braid"))
+            .args(args)
+            .current_dir(self.0.path())
+            .output()
+            .unwrap()
     }
 
     fn train(&self, args: &[&str]) -> Output {
@@ -77,17 +81,27 @@ fn check_failure(output: &Output, code: i32, parts: &[&str]) {
 
 #[track_caller]
 fn ok(output: &Output) {
-    assert!(output.status.success(), "{}{}", stdout(output), stderr(output));
+    assert!(
+        output.status.success(),
+        "{}{}",
+        stdout(output),
+        stderr(output)
+    );
 }
 
 fn records(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path.join("metrics.jsonl")).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// Without what differs between runs.
 fn comparable(records: Vec<Value>, event: &str) -> Vec<Value> {
-    let mut kept: Vec<Value> = records.into_iter().filter(|record| record["event"] == event).collect();
+    let mut kept: Vec<Value> = records
+        .into_iter()
+        .filter(|record| record["event"] == event)
+        .collect();
     for record in &mut kept {
         if let Some(object) = record.as_object_mut() {
             object.remove("seconds");
@@ -102,12 +116,19 @@ fn a_run_is_repeatable_and_resumes_to_the_same_bits() {
     let place = Place::new();
     let whole = place.train(&["--steps", "10", "--out", "whole", "--json"]);
     ok(&whole);
-    assert_eq!(stdout(&whole), fs::read_to_string(place.path("whole/metrics.jsonl")).unwrap());
+    assert_eq!(
+        stdout(&whole),
+        fs::read_to_string(place.path("whole/metrics.jsonl")).unwrap()
+    );
     ok(&place.train(&["--steps", "10", "--out", "parts", "--until", "5"]));
-    ok(&place.braid(&["train", "--device", "cpu", "--resume", "parts", "--until", "7"]));
+    ok(&place.braid(&[
+        "train", "--device", "cpu", "--resume", "parts", "--until", "7",
+    ]));
     ok(&place.braid(&["train", "--device", "cpu", "--resume", "parts"]));
     for file in ["model.safetensors", "optimizer.safetensors"] {
-        let read = |run: &str| fs::read(place.path(run).join("checkpoints/step-000010").join(file)).unwrap();
+        let read = |run: &str| {
+            fs::read(place.path(run).join("checkpoints/step-000010").join(file)).unwrap()
+        };
         assert!(read("whole") == read("parts"), "{file} differs");
     }
     for event in ["train", "done"] {
@@ -121,7 +142,10 @@ fn a_run_is_repeatable_and_resumes_to_the_same_bits() {
         assert_eq!(strip("whole"), strip("parts"));
     }
     let all = records(&place.path("whole"));
-    let steps = comparable(all.clone(), "train").iter().map(|r| r["step"].as_u64().unwrap()).collect::<Vec<_>>();
+    let steps = comparable(all.clone(), "train")
+        .iter()
+        .map(|r| r["step"].as_u64().unwrap())
+        .collect::<Vec<_>>();
     assert_eq!(steps, (1..=10).collect::<Vec<_>>());
     let routing = comparable(all, "routing");
     assert_eq!(routing.len(), 3);
@@ -141,12 +165,23 @@ fn a_run_is_repeatable_and_resumes_to_the_same_bits() {
     let eval: Value = serde_json::from_str(stdout(&eval).trim()).unwrap();
     assert_eq!(eval["step"], 10);
     let sample = |seed: &str| {
-        let output = place.braid(&["sample", "whole", "--device", "cpu", "-n", "12", "--seed", seed]);
+        let output = place.braid(&[
+            "sample", "whole", "--device", "cpu", "-n", "12", "--seed", seed,
+        ]);
         ok(&output);
         stdout(&output)
     };
     assert_eq!(sample("3"), sample("3"));
-    let output = place.braid(&["sample", "whole", "--device", "cpu", "-n", "3", "--prompt", "\u{1f642}"]);
+    let output = place.braid(&[
+        "sample",
+        "whole",
+        "--device",
+        "cpu",
+        "-n",
+        "3",
+        "--prompt",
+        "\u{1f642}",
+    ]);
     ok(&output);
     assert!(stderr(&output).contains("note:"), "{}", stderr(&output));
 }
@@ -156,7 +191,18 @@ fn a_run_on_a_text_refuses_another_text() {
     let place = Place::new();
     let text = "the quick brown fox jumps over the lazy dog. ".repeat(60);
     fs::write(place.path("text.txt"), &text).unwrap();
-    let args = ["--data", "text.txt", "--set", "data.tokenizer=char", "--steps", "4", "--until", "2", "--out", "run"];
+    let args = [
+        "--data",
+        "text.txt",
+        "--set",
+        "data.tokenizer=char",
+        "--steps",
+        "4",
+        "--until",
+        "2",
+        "--out",
+        "run",
+    ];
     let output = place.train(&args);
     ok(&output);
     assert!(stdout(&output).contains("read-out"), "{}", stdout(&output));
@@ -166,17 +212,43 @@ fn a_run_on_a_text_refuses_another_text() {
     let model = place.path("run/checkpoints/step-000002/model.safetensors");
     let bytes = fs::read(&model).unwrap();
     fs::write(&model, &bytes[..bytes.len() / 2]).unwrap();
-    place.fails(2, &["train", "--resume", "run"], &["model.safetensors", "not a complete"]);
+    place.fails(
+        2,
+        &["train", "--resume", "run"],
+        &["model.safetensors", "not a complete"],
+    );
 }
 
 #[test]
 fn divergence_stops_the_run_with_a_name_and_keeps_a_checkpoint() {
     let place = Place::new();
-    let args = ["--steps", "400", "--out", "run", "--set", "train.lr=1e12", "--set", "train.clip=0", "--set", "train.warmup=0"];
-    check_failure(&place.train(&args), 4, &["diverged at step", "first tensor that is not finite", "train.lr"]);
+    let args = [
+        "--steps",
+        "400",
+        "--out",
+        "run",
+        "--set",
+        "train.lr=1e12",
+        "--set",
+        "train.clip=0",
+        "--set",
+        "train.warmup=0",
+    ];
+    check_failure(
+        &place.train(&args),
+        4,
+        &[
+            "diverged at step",
+            "first tensor that is not finite",
+            "train.lr",
+        ],
+    );
     let records = records(&place.path("run"));
     let error = records.last().unwrap();
-    assert_eq!((&error["event"], &error["code"]), (&"error".into(), &"non_finite".into()));
+    assert_eq!(
+        (&error["event"], &error["code"]),
+        (&"error".into(), &"non_finite".into())
+    );
     assert!(error["tensor"].is_string());
     assert!(place.path("run/last").exists());
 }
@@ -186,8 +258,18 @@ fn a_dry_run_prints_a_plan_and_leaves_nothing() {
     let place = Place::new();
     let output = place.train(&["--dry-run", "--out", "run"]);
     ok(&output);
-    for part in ["embedding", "routing", "largest tensors", "kernel calls", "layers_per_block = 2"] {
-        assert!(stdout(&output).contains(part), "{part}: {}", stdout(&output));
+    for part in [
+        "embedding",
+        "routing",
+        "largest tensors",
+        "kernel calls",
+        "layers_per_block = 2",
+    ] {
+        assert!(
+            stdout(&output).contains(part),
+            "{part}: {}",
+            stdout(&output)
+        );
     }
     assert!(!place.path("run").exists());
 }
@@ -202,27 +284,101 @@ fn what_cannot_work_is_refused_with_a_sentence() {
     fs::create_dir(place.path("full")).unwrap();
     fs::write(place.path("full/file"), "").unwrap();
     let cases: &[(i32, &[&str], &[&str])] = &[
-        (2, &["train", "--set", "model.heads=3"], &["model.heads: is 3"]),
-        (2, &["train", "--set", "model.layres=3"], &["did you mean model.layers?"]),
+        (
+            2,
+            &["train", "--set", "model.heads=3"],
+            &["model.heads: is 3"],
+        ),
+        (
+            2,
+            &["train", "--set", "model.layres=3"],
+            &["did you mean model.layers?"],
+        ),
         (2, &["train", "--config", "bad.toml"], &["not TOML"]),
-        (2, &["train", "--config", "none.toml"], &["none.toml cannot be read: it does not exist"]),
-        (2, &["train", "--data", "empty.txt"], &["empty.txt is empty"]),
-        (2, &["train", "--data", "short.txt"], &["short.txt is too short"]),
+        (
+            2,
+            &["train", "--config", "none.toml"],
+            &["none.toml cannot be read: it does not exist"],
+        ),
+        (
+            2,
+            &["train", "--data", "empty.txt"],
+            &["empty.txt is empty"],
+        ),
+        (
+            2,
+            &["train", "--data", "short.txt"],
+            &["short.txt is too short"],
+        ),
         (2, &["train", "--data", "none.txt"], &["it does not exist"]),
-        (2, &["train", "--data", "binary", "--set", "data.tokenizer=char"], &["binary is not UTF-8"]),
-        (2, &["train", "--data", "short.txt", "--task", "copy"], &["cannot be used with"]),
+        (
+            2,
+            &["train", "--data", "binary", "--set", "data.tokenizer=char"],
+            &["binary is not UTF-8"],
+        ),
+        (
+            2,
+            &["train", "--data", "short.txt", "--task", "copy"],
+            &["cannot be used with"],
+        ),
         (2, &["train", "--task", "cpoy"], &["the tasks are"]),
-        (2, &["train", "--task", "copy", "--set", "data.file=a"], &["contradict"]),
-        (2, &["train", "--steps", "3", "--set", "train.steps=4"], &["contradict"]),
-        (2, &["train", "--steps", "3", "--until", "4"], &["--until 4"]),
-        (2, &["train", "--resume", "none"], &["there is no run at none"]),
+        (
+            2,
+            &["train", "--task", "copy", "--set", "data.file=a"],
+            &["contradict"],
+        ),
+        (
+            2,
+            &["train", "--steps", "3", "--set", "train.steps=4"],
+            &["contradict"],
+        ),
+        (
+            2,
+            &["train", "--steps", "3", "--until", "4"],
+            &["--until 4"],
+        ),
+        (
+            2,
+            &["train", "--resume", "none"],
+            &["there is no run at none"],
+        ),
         (2, &["train", "--resume", "full"], &["not a run"]),
-        (2, &["train", "--resume", "full", "--steps", "3"], &["cannot be used with"]),
-        (2, &["train", "--device", "cpu", "--out", "full"], &["full is not empty"]),
-        (2, &["train", "--device", "cpu", "--out", "empty.txt/run"], &["a part of the path is a file"]),
-        (2, &["train", "--set", "feed_forward.kind=moe", "--set", "feed_forward.intermediate_size=8"], &["not implemented"]),
-        (3, &["train", "--device", "nonsense"], &["no adapter is called `nonsense`"]),
-        (1, &["doctor", "--device", "nonsense"], &["no adapter is called `nonsense`"]),
+        (
+            2,
+            &["train", "--resume", "full", "--steps", "3"],
+            &["cannot be used with"],
+        ),
+        (
+            2,
+            &["train", "--device", "cpu", "--out", "full"],
+            &["full is not empty"],
+        ),
+        (
+            2,
+            &["train", "--device", "cpu", "--out", "empty.txt/run"],
+            &["a part of the path is a file"],
+        ),
+        (
+            2,
+            &[
+                "train",
+                "--set",
+                "feed_forward.kind=moe",
+                "--set",
+                "feed_forward.intermediate_size=8",
+            ],
+            &["not implemented"],
+        ),
+        (
+            3,
+            &["train", "--device", "nonsense"],
+            &["no adapter is called `nonsense`"],
+        ),
+        (
+            1,
+            &["doctor", "--device", "nonsense"],
+            &["no adapter is called `nonsense`"],
+        ),
         (2, &["verify", "full"], &["no golden case"]),
         (2, &["verify", "none"], &["nothing at none"]),
         (2, &["inspect", "full"], &["neither a run nor a checkpoint"]),
@@ -233,7 +389,10 @@ fn what_cannot_work_is_refused_with_a_sentence() {
     for (code, args, parts) in cases {
         place.fails(*code, args, parts);
     }
-    assert!(!place.path("runs").exists(), "a refused training leaves no folder");
+    assert!(
+        !place.path("runs").exists(),
+        "a refused training leaves no folder"
+    );
 }
 
 #[test]
@@ -241,26 +400,57 @@ fn verify_judges_each_case_and_says_why_it_fails() {
     let place = Place::new();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden");
     let case = |name: &str| golden.join(name).display().to_string();
-    let output = place.braid(&["verify", &case("standard-mha"), &case("init-dar"), "--device", "cpu", "--dtype", "f64", "--json"]);
+    let output = place.braid(&[
+        "verify",
+        &case("standard-mha"),
+        &case("init-dar"),
+        "--device",
+        "cpu",
+        "--dtype",
+        "f64",
+        "--json",
+    ]);
     ok(&output);
-    let lines: Vec<Value> = stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((&lines[0]["case"], &lines[0]["pass"]), (&"standard-mha".into(), &true.into()));
+    let lines: Vec<Value> = stdout(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        (&lines[0]["case"], &lines[0]["pass"]),
+        (&"standard-mha".into(), &true.into())
+    );
     assert!(lines[0]["groups"]["grad"]["ratio"].as_f64().unwrap() <= 1.0);
     assert!(lines[0]["groups"]["grad"]["tensor"].is_string());
 
     // A folder of two: one damaged, one whole.
-    for file in ["config.json", "case.json", "model.safetensors", "expected.safetensors"] {
+    for file in [
+        "config.json",
+        "case.json",
+        "model.safetensors",
+        "expected.safetensors",
+    ] {
         for name in ["damaged", "whole"] {
             fs::create_dir_all(place.path("cases").join(name)).unwrap();
-            fs::copy(golden.join("standard-mha").join(file), place.path("cases").join(name).join(file)).unwrap();
+            fs::copy(
+                golden.join("standard-mha").join(file),
+                place.path("cases").join(name).join(file),
+            )
+            .unwrap();
         }
     }
     fs::write(place.path("cases/damaged/expected.safetensors"), "x").unwrap();
     let output = place.braid(&["verify", "cases", "--device", "cpu"]);
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
-    assert!(text.contains("expected.safetensors cannot be used"), "{text}");
-    assert!(text.lines().any(|line| line.starts_with("whole") && line.contains("PASS")), "{text}");
+    assert!(
+        text.contains("expected.safetensors cannot be used"),
+        "{text}"
+    );
+    assert!(
+        text.lines()
+            .any(|line| line.starts_with("whole") && line.contains("PASS")),
+        "{text}"
+    );
     assert!(text.contains("1 of 2 cases pass"), "{text}");
 }
 

@@ -33,13 +33,19 @@ fn train(step: u64) -> Record {
 }
 
 fn last(path: &Path) -> String {
-    let folder = RunDir::open(path).unwrap().checkpoint(Which::Last).unwrap().unwrap();
+    let folder = RunDir::open(path)
+        .unwrap()
+        .checkpoint(Which::Last)
+        .unwrap()
+        .unwrap();
     read_checkpoint(&folder).unwrap().state.unwrap()
 }
 
 fn checkpoints(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path.join("checkpoints")).unwrap();
-    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -55,7 +61,10 @@ fn last_and_best_are_kept_and_nothing_else() {
         assert!(path.join(saved).is_dir());
     }
     assert_eq!(checkpoints(&path), ["step-000010", "step-000030"]);
-    assert_eq!(fs::read_to_string(path.join("best")).unwrap(), "step-000010");
+    assert_eq!(
+        fs::read_to_string(path.join("best")).unwrap(),
+        "step-000010"
+    );
     assert_eq!(last(&path), "30");
 }
 
@@ -65,8 +74,18 @@ fn every_state_that_a_kill_can_leave_resumes() {
     let path = place.path().join("run");
     drop(RunWriter::create(&path, &IDENTITY).unwrap());
     // Before the first checkpoint.
-    assert_eq!(RunWriter::resume(&path).unwrap().run().checkpoint(Which::Last).unwrap(), None);
-    RunWriter::resume(&path).unwrap().save(10, &files("10"), true).unwrap();
+    assert_eq!(
+        RunWriter::resume(&path)
+            .unwrap()
+            .run()
+            .checkpoint(Which::Last)
+            .unwrap(),
+        None
+    );
+    RunWriter::resume(&path)
+        .unwrap()
+        .save(10, &files("10"), true)
+        .unwrap();
 
     let all = path.join("checkpoints");
     // While a checkpoint was written, when it was complete but not named, while `last` was replaced.
@@ -108,7 +127,11 @@ fn lines_beyond_the_checkpoint_and_a_torn_one_are_dropped() {
     let text = fs::read_to_string(&metrics).unwrap();
     let steps: Vec<u64> = text
         .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["step"].as_u64().unwrap())
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["step"]
+                .as_u64()
+                .unwrap()
+        })
         .collect();
     assert_eq!(steps, [1, 2, 3]);
     // The end of the run and its errors go, since it goes on.
@@ -132,7 +155,10 @@ fn one_process_at_a_time_and_no_folder_of_others() {
     fs::write(full.join("thesis.txt"), "").unwrap();
     assert!(message(RunWriter::create(&full, &IDENTITY).unwrap_err()).contains("not empty"));
     let below_a_file = full.join("thesis.txt/run");
-    assert!(message(RunWriter::create(&below_a_file, &IDENTITY).unwrap_err()).contains("a part of the path is a file"));
+    assert!(
+        message(RunWriter::create(&below_a_file, &IDENTITY).unwrap_err())
+            .contains("a part of the path is a file")
+    );
     assert!(message(RunDir::open(&full).unwrap_err()).contains("not a run"));
     assert!(message(RunDir::open(&place.path().join("none")).unwrap_err()).contains("no run"));
     let empty = place.path().join("empty");
@@ -147,7 +173,10 @@ fn a_damaged_last_is_refused_and_cannot_lead_elsewhere() {
     drop(RunWriter::create(&path, &IDENTITY).unwrap());
     for name in ["", "step-000007", "../..", ".hidden"] {
         fs::write(path.join("last"), name).unwrap();
-        let error = RunDir::open(&path).unwrap().checkpoint(Which::Last).unwrap_err();
+        let error = RunDir::open(&path)
+            .unwrap()
+            .checkpoint(Which::Last)
+            .unwrap_err();
         assert!(error.to_string().contains("does not exist"), "{error}");
     }
 }
@@ -165,14 +194,20 @@ fn records_are_one_line_each_with_null_for_what_is_not_finite() {
         val_tokens: 7,
         accuracy: None,
     };
-    assert_eq!(eval.to_line(), "{\"event\":\"eval\",\"step\":2,\"val_loss\":0.5,\"val_tokens\":7}");
+    assert_eq!(
+        eval.to_line(),
+        "{\"event\":\"eval\",\"step\":2,\"val_loss\":0.5,\"val_tokens\":7}"
+    );
     let done = Record::Done {
         step: 2,
         loss: None,
         val_loss: None,
         run: "runs/a".into(),
     };
-    assert_eq!(done.to_line(), "{\"event\":\"done\",\"step\":2,\"loss\":null,\"val_loss\":null,\"run\":\"runs/a\"}");
+    assert_eq!(
+        done.to_line(),
+        "{\"event\":\"done\",\"step\":2,\"loss\":null,\"val_loss\":null,\"run\":\"runs/a\"}"
+    );
     let error = Record::Error {
         step: 2,
         code: "non_finite",

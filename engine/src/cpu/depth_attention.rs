@@ -7,12 +7,14 @@ use crate::ops::depth_attention::{ADD, Params, SKIP};
 
 impl Params {
     /// Where a row of the key of source `i` starts.
-    fn key(&self, i: usize, row: usize) -> usize {
+    #[inline]
+    pub(crate) fn key(&self, i: usize, row: usize) -> usize {
         self.key_slots[i] as usize * self.stride as usize + row * self.dim as usize
     }
 
     /// Where a row of the value of source `i` starts.
-    fn value(&self, i: usize, row: usize) -> usize {
+    #[inline]
+    pub(crate) fn value(&self, i: usize, row: usize) -> usize {
         self.value_slots[i] as usize * self.stride as usize + row * self.dim as usize
     }
 

@@ -9,13 +9,7 @@ use crate::kernel::Kernel;
 
 /// The plain twin of a kernel.
 pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
-    // Several files may compute the same, for different shapes.
-    let name = match kernel.name {
-        "attention_16" | "attention_32" | "attention_64" | "attention_128" => "attention",
-        "depth_attention_vec4" => "depth_attention",
-        name => name,
-    };
-    Some(match (name, kernel.entry) {
+    Some(match (base_name(kernel), kernel.entry) {
         ("adamw", "update") => adamw::update,
         ("add", "forward") => add::forward,
         ("attention", "forward") => attention::forward,
@@ -69,4 +63,13 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("slot_add", "backward") => slot_add::backward,
         _ => return None,
     })
+}
+
+/// The file whose maths a kernel computes: there may be several, for different shapes.
+pub(super) fn base_name(kernel: &Kernel) -> &'static str {
+    match kernel.name {
+        "attention_16" | "attention_32" | "attention_64" | "attention_128" => "attention",
+        "depth_attention_vec4" => "depth_attention",
+        name => name,
+    }
 }

@@ -7,8 +7,10 @@ pub(crate) mod math;
 pub(crate) mod threads;
 
 mod adamw;
+mod attention;
 mod column_sum;
 mod cross_entropy;
+mod depth_attention;
 mod dual_gates;
 mod dual_write;
 mod elementwise;
@@ -21,17 +23,30 @@ mod square_sum;
 mod swiglu;
 
 use super::Twin;
+use super::twins::base_name;
 use crate::kernel::Kernel;
 
 /// The fast version of a kernel, if there is one.
 pub(super) fn twin(kernel: &Kernel) -> Option<Twin<f32>> {
-    Some(match (kernel.name, kernel.entry) {
+    Some(match (base_name(kernel), kernel.entry) {
         ("adamw", "update") => adamw::update,
         ("add", "forward") => elementwise::add,
+        ("attention", "forward") => attention::forward,
+        ("attention", "backward_delta") => attention::backward_delta,
+        ("attention", "backward_query") => attention::backward_query,
+        ("attention", "backward_key_value") => attention::backward_key_value,
         ("column_sum", "forward") => column_sum::forward,
         ("copy", "forward") => elementwise::copy,
         ("cross_entropy", "forward") => cross_entropy::forward,
         ("cross_entropy", "backward") => cross_entropy::backward,
+        ("depth_attention", "scores") => depth_attention::scores,
+        ("depth_attention", "softmax") => depth_attention::softmax,
+        ("depth_attention", "forward") => depth_attention::forward,
+        ("depth_attention", "backward_scores") => depth_attention::backward_scores,
+        ("depth_attention", "backward_softmax") => depth_attention::backward_softmax,
+        ("depth_attention", "backward") => depth_attention::backward,
+        ("depth_attention", "backward_query") => depth_attention::backward_query,
+        ("depth_attention", "backward_query_sum") => depth_attention::backward_query_sum,
         ("dual_gates", "forward") => dual_gates::forward,
         ("dual_gates", "backward_logits") => dual_gates::backward_logits,
         ("dual_gates", "backward") => dual_gates::backward,

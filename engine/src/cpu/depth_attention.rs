@@ -113,10 +113,10 @@ pub(super) fn backward_softmax<T: Real>(
         let mean: T = (0..count)
             .map(|i| weights[i] * slopes[(row * count + i) * 2])
             .sum();
-        for i in 0..count {
+        for (i, &a) in weights[..count].iter().enumerate() {
             let at = (row * count + i) * 2;
             let (z, r) = (scores[at], scores[at + 1]);
-            let dz = weights[i] * (slopes[at] - mean);
+            let dz = a * (slopes[at] - mean);
             slopes[at] = dz * r;
             slopes[at + 1] = dz * r * r * z / T::of(f64::from(p.dim));
         }

@@ -64,7 +64,8 @@ impl Progress {
                         self.printed = Some(Instant::now());
                         let rate = rate(*tokens_per_s);
                         lines.push(format!(
-                            "step {step:>6}   loss {loss:.4}   lr {lr:.1e}   {rate}"
+                            "{}loss {loss:.4}   lr {lr:.1e}   {rate}",
+                            head(*step)
                         ));
                     }
                 }
@@ -74,6 +75,8 @@ impl Progress {
                     accuracy,
                     ..
                 } => {
+                    // It says what the line of the step itself says, and more.
+                    lines.pop_if(|line: &mut String| line.starts_with(&head(*step)));
                     self.val_loss = Some(*val_loss);
                     self.printed = Some(Instant::now());
                     let right = accuracy.map_or_else(String::new, |share| {
@@ -81,7 +84,8 @@ impl Progress {
                     });
                     let (loss, rate) = (self.loss, rate(self.tokens_per_s));
                     lines.push(format!(
-                        "step {step:>6}   loss {loss:.4}   val loss {val_loss:.4}{right}   {rate}"
+                        "{}loss {loss:.4}   val loss {val_loss:.4}{right}   {rate}",
+                        head(*step)
                     ));
                 }
                 _ => {}
@@ -114,6 +118,11 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// How the lines of a step begin.
+fn head(step: u64) -> String {
+    format!("step {step:>6}   ")
 }
 
 /// `41,280 tok/s`

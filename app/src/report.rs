@@ -112,10 +112,11 @@ pub fn parameter_table(parameters: &Parameters) -> String {
         let decayed = if part.decayed == 0 { "" } else { ", decayed" };
         let _ = writeln!(
             out,
-            "  {:<13} {:>13}  {share:>5.1} %  in {} tensors{decayed}",
+            "  {:<13} {:>13}  {share:>5.1} %  in {} tensor{}{decayed}",
             part.name,
             grouped(part.numbers as u64),
-            part.tensors
+            part.tensors,
+            if part.tensors == 1 { "" } else { "s" }
         );
     }
     let bytes = bytes_for_people(4 * total as u64);

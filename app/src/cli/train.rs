@@ -119,10 +119,10 @@ fn configuration(args: &TrainArgs) -> Result<RunConfig, Failure> {
     // Flags first: they name the data, which decides which settings there are.
     settings.extend(args.settings.iter().cloned());
     let mut config = RunConfig::parse(&text, &settings)?;
-    if let Some(file) = &mut config.data.file {
-        if let Ok(path) = std::path::absolute(&*file) {
-            *file = path.to_string_lossy().into_owned();
-        }
+    if let Some(file) = &mut config.data.file
+        && let Ok(path) = std::path::absolute(&*file)
+    {
+        *file = path.to_string_lossy().into_owned();
     }
     Ok(config)
 }

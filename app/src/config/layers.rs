@@ -54,7 +54,10 @@ pub(super) fn leaves(table: &Table) -> Result<Vec<(String, Value)>> {
     }
     for (name, value) in table {
         if !SECTIONS.contains(&name.as_str()) {
-            return Err(unknown(name));
+            let first = value.as_table().and_then(|inner| inner.keys().next());
+            return Err(unknown(
+                &first.map_or_else(|| name.clone(), |key| format!("{name}.{key}")),
+            ));
         }
         if !value.is_table() {
             let message = format!("is {}; it must be a table, [{name}]", shown(value));
@@ -185,9 +188,7 @@ pub(super) fn check(key: &str, value: &Value) -> Result<()> {
     };
     match field.kind {
         FieldKind::Bool if !value.is_bool() => refuse("true or false".into()),
-        FieldKind::Text if !value.as_str().is_some_and(|text| !text.is_empty()) => {
-            refuse("a text".into())
-        }
+        FieldKind::Text if value.as_str().is_none_or(str::is_empty) => refuse("a text".into()),
         FieldKind::Choice(words) if !value.as_str().is_some_and(|word| words.contains(&word)) => {
             refuse(format!("one of {}", words.join(", ")))
         }

@@ -182,6 +182,17 @@ checkpoint = false
 routing = 1.0
 "#;
 
+/// `eps = 0.000001` as `eps = 1e-6`; the number stays the same.
+fn readable(line: &str) -> String {
+    match line.split_once(" = ") {
+        Some((key, value)) if value.starts_with("0.000") => match value.parse::<f64>() {
+            Ok(number) => format!("{key} = {number:e}"),
+            Err(_) => line.into(),
+        },
+        _ => line.into(),
+    }
+}
+
 impl Default for RunConfig {
     fn default() -> Self {
         Self::parse("", &[]).expect("the defaults are a configuration")
@@ -283,7 +294,9 @@ impl RunConfig {
     /// The effective configuration, all keys written out: it reads back as the same.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("a struct of numbers, texts and such structs is TOML")
+        let text =
+            toml::to_string(self).expect("a struct of numbers, texts and such structs is TOML");
+        text.lines().map(|line| readable(line) + "\n").collect()
     }
 
     /// The engine's configuration, for a vocabulary of this size.

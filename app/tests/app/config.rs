@@ -57,6 +57,15 @@ fn what_is_printed_reads_back_as_the_same() {
 }
 
 #[test]
+fn small_numbers_are_printed_for_people() {
+    let text = RunConfig::default().to_toml();
+    assert!(
+        text.contains("eps = 1e-6") && text.contains("adam_eps = 1e-8"),
+        "{text}"
+    );
+}
+
+#[test]
 fn derived_fields_follow_what_they_are_derived_from() {
     let config = with(&["model.width=256", "model.heads=8", "train.lr=1e-5"]).unwrap();
     assert_eq!((config.model.head_dim, config.model.kv_heads), (32, 8));

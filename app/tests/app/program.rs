@@ -464,3 +464,93 @@ fn every_command_has_help_with_an_example() {
     }
     ok(&place.braid(&["doctor"]));
 }
+
+/// Start a long training that saves often.
+#[cfg(unix)]
+fn start(place: &Place, args: &[&str]) -> std::process::Child {
+    let args = [&["train"], args].concat();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_braid"));
+    command.args(args).current_dir(place.0.path());
+    command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// Wait until something is there.
+#[cfg(unix)]
+fn wait_for(what: impl Fn() -> bool) {
+    for _ in 0..2000 {
+        if what() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("nothing happened");
+}
+
+/// Sixty steps with a checkpoint after each.
+#[cfg(unix)]
+fn often(out: &str) -> Vec<&str> {
+    [
+        SMALL,
+        &["--set", "train.save_every=1", "--steps", "60", "--out", out],
+    ]
+    .concat()
+}
+
+#[test]
+#[cfg(unix)]
+fn a_run_that_is_killed_again_and_again_ends_with_the_same_bits() {
+    let place = Place::new();
+    ok(&place.braid(&[&["train"], often("whole").as_slice()].concat()));
+    let mut child = start(&place, &often("killed"));
+    let metrics = place.path("killed/metrics.jsonl");
+    let lines = || fs::read_to_string(&metrics).map_or(0, |text| text.lines().count());
+    for kill in 0_u64..5 {
+        let before = lines();
+        wait_for(|| lines() > before + 3);
+        std::thread::sleep(std::time::Duration::from_millis(7 * kill));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        child = start(&place, &["--device", "cpu", "--resume", "killed"]);
+    }
+    assert!(child.wait().unwrap().success());
+    let model = |run: &str| {
+        fs::read(
+            place
+                .path(run)
+                .join("checkpoints/step-000060/model.safetensors"),
+        )
+        .unwrap()
+    };
+    assert!(model("whole") == model("killed"));
+    for event in ["train", "eval", "routing", "saved"] {
+        let of = |run: &str| comparable(records(&place.path(run)), event);
+        assert_eq!(of("whole"), of("killed"), "{event}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_saves_and_the_run_goes_on() {
+    let place = Place::new();
+    let mut child = start(
+        &place,
+        &[SMALL, &["--steps", "100000", "--out", "run"]].concat(),
+    );
+    let metrics = place.path("run/metrics.jsonl");
+    wait_for(|| fs::read_to_string(&metrics).is_ok_and(|text| text.lines().count() > 3));
+    ok(&Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .output()
+        .unwrap());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let step = records(&place.path("run")).last().unwrap()["step"]
+        .as_u64()
+        .unwrap();
+    let until = (step + 2).to_string();
+    ok(&place.braid(&[
+        "train", "--device", "cpu", "--resume", "run", "--until", &until,
+    ]));
+}

@@ -64,10 +64,8 @@ fn serialize(parameters: &Parameters, arenas: &[(&str, &[f32])]) -> Result<Vec<u
             TensorView::new(Dtype::F32, shape, bytes).map_err(broken)?,
         );
     }
-    let about = [
-        ("format".to_owned(), "pt".to_owned()),
-        ("producer".to_owned(), "braid".to_owned()),
-    ];
+    // One entry: the library writes several in an order that differs from run to run, and files are to be equal.
+    let about = [("format".to_owned(), "pt".to_owned())];
     safetensors::serialize(views, Some(about.into_iter().collect())).map_err(broken)
 }
 

@@ -1,5 +1,7 @@
 //! Tests of the application: configuration, folders, records, the map, and the program itself.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod config;
 mod heat_map;
 mod program;

@@ -254,7 +254,7 @@ impl Device {
             features: Vec::new(),
         };
         Self {
-            kind: Kind::Gpu(Arc::new(Gpu::new(device, queue, 64))),
+            kind: Kind::Gpu(Arc::new(Gpu::new(device, queue, WORKGROUP))),
             report,
             why: String::new(),
             memory: None,
@@ -328,13 +328,8 @@ impl Device {
             .request_device(&descriptor)
             .await
             .map_err(|error| Error::Device(format!("{report} cannot be opened: {error}")))?;
-        let workgroup = if report.kind == AdapterKind::Software {
-            SOFTWARE_WORKGROUP
-        } else {
-            64
-        };
         Ok(Self {
-            kind: Kind::Gpu(Arc::new(Gpu::new(device, queue, workgroup))),
+            kind: Kind::Gpu(Arc::new(Gpu::new(device, queue, WORKGROUP))),
             report,
             why: String::new(),
             memory: options.memory,
@@ -342,8 +337,9 @@ impl Device {
     }
 }
 
-/// Invocations of a workgroup on software adapters.
-const SOFTWARE_WORKGROUP: u32 = 64;
+/// Invocations of a workgroup where kernels leave it open. On lavapipe, training steps with 16, 32, 64 and 128 differed by
+/// less than the noise, 8 and 4 were up to 1.8 times slower.
+const WORKGROUP: u32 = 64;
 
 /// All adapters, best first: hardware before software, cards before integrated ones.
 async fn adapters() -> Vec<wgpu::Adapter> {

@@ -47,6 +47,15 @@ fn a_lost_device_is_an_error_everywhere_and_never_a_panic() {
     lost(executor.in_flight().map(drop), "in_flight");
     let search = pollster::block_on(executor.find_non_finite(small.program));
     lost(search.map(drop), "find_non_finite");
+
+    // The adapter is still there: a new device goes on.
+    let device = pollster::block_on(Device::open(&choice, &DeviceOptions::default()));
+    let mut executor = device.expect("it was opened before").executor();
+    let small = Small::load(executor.as_mut());
+    executor
+        .submit(&[Work::Clear(small.grads), Work::Run(small.program)])
+        .expect("runs");
+    small.results(executor.as_mut());
 }
 
 #[test]

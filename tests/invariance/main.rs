@@ -1,5 +1,6 @@
 //! What holds for any plan on the GPU executor: equal bits, constant costs, honest errors.
 
+mod devices;
 mod faults;
 mod readback;
 mod replay;

@@ -77,9 +77,6 @@ impl Gpu {
     /// Drop the device, as a driver reset would: for tests of what happens then.
     pub fn destroy(&self) {
         self.device.destroy();
-        lock(&self.faults)
-            .lost
-            .get_or_insert("it was destroyed".into());
     }
 
     /// Report what went wrong since the last call.
@@ -116,13 +113,15 @@ impl Gpu {
             }
         }
         self.check()?;
-        match first {
-            Some(error) => Err(Error::Gpu {
-                doing: doing(),
-                message: error.to_string(),
-            }),
-            None => Ok(result),
-        }
+        let Some(error) = first else {
+            return Ok(result);
+        };
+        // Whatever is asked of a lost device fails its validation; the news of the loss itself comes with a poll.
+        self.progress(false)?;
+        Err(Error::Gpu {
+            doing: doing(),
+            message: error.to_string(),
+        })
     }
 
     /// Do something. Browsers report errors later than any call, so there is nothing to wait for: the handler of uncaptured

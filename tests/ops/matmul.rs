@@ -20,12 +20,15 @@ fn agrees_everywhere() {
 }
 
 #[test]
-fn agrees_for_vectors_of_four_and_full_tiles() {
+fn agrees_for_vectors_of_four_with_whole_and_cut_tiles() {
     for (seed, [rows, inputs, outputs]) in [
         [96, 128, 64],
         [70, 64, 65],
         [7, 96, 128],
         [8, 8, 8],
+        [1, 4, 4],
+        [9, 12, 20],
+        [17, 20, 12],
         // Large enough to be cut into pieces.
         [300, 65, 127],
     ]
@@ -66,10 +69,10 @@ fn a_product_with_itself_adds_both_gradients() {
 
 #[test]
 fn many_tokens_are_summed_in_slabs() {
-    for rows in [1024, 1025, 2500] {
+    for (rows, inputs, outputs) in [(1024, 5, 3), (1025, 5, 3), (2500, 5, 3), (2500, 12, 4)] {
         let case = Case::seeded(1)
-            .tracked("x", [rows, 5])
-            .parameter("weight", [3, 5]);
+            .tracked("x", [rows, inputs])
+            .parameter("weight", [outputs, inputs]);
         // 1024 products are summed in one chain here.
         case.check(F32_LONG, |tape, x| {
             Ok(vec![linear(tape, x["x"], x["weight"])?])

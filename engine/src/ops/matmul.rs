@@ -1,11 +1,12 @@
 //! Products with a weight matrix: `y = x W^T` and its gradients.
 //!
 //! `W` is `[out, in]`, as in the checkpoint. The kernels are `shaders/matmul.wgsl`, one entry point for each of the three
-//! products of a training step.
+//! products of a training step, and `shaders/matmul_vec4.wgsl`, which computes the same where rows have whole vectors.
 
 use super::column_sum::{self, column_sum};
 use crate::error::{Error, Result};
-use crate::kernel::kernels;
+use crate::kernel::{Kernel, kernels};
+use crate::plan::Arg;
 use crate::shape::Shape;
 use crate::tape::{Op, Recorder, Tape, Tensor};
 
@@ -29,11 +30,29 @@ crate::params! {
     }
 }
 
-impl Params {
-    /// The output is written in tiles of 4 x 4.
-    fn tiles(&self) -> usize {
-        self.m.div_ceil(4) as usize * self.n.div_ceil(4) as usize
-    }
+/// One of the three products: its plain kernel, and the one for rows of whole vectors.
+type Product = [&'static Kernel; 2];
+
+const NT: Product = [&kernels::MATMUL_NT, &kernels::MATMUL_VEC4_NT];
+const NN: Product = [&kernels::MATMUL_NN, &kernels::MATMUL_VEC4_NN];
+const TN: Product = [&kernels::MATMUL_TN, &kernels::MATMUL_VEC4_TN];
+
+/// Record a product of which `slabs` outputs are computed. `row_lengths` are those of the matrices that are read or written
+/// as vectors.
+fn dispatch(
+    rec: &mut Recorder,
+    product: Product,
+    params: Params,
+    slabs: u32,
+    row_lengths: [u32; 2],
+    args: [Arg; 3],
+) -> Result<()> {
+    let vectors = row_lengths.iter().all(|length| length % 4 == 0);
+    // The output is computed in square tiles.
+    let tile = if vectors { 8 } else { 4 };
+    let tiles = params.m.div_ceil(tile) as usize * params.n.div_ceil(tile) as usize;
+    let kernel = product[usize::from(vectors)];
+    rec.dispatch(kernel, params, &args, tiles * slabs as usize)
 }
 
 #[derive(Debug)]
@@ -78,9 +97,8 @@ impl Op for Linear {
             slab: 0,
             add: 0,
         };
-        let items = params.tiles();
         let args = [rec.value(x[0]), rec.value(x[1]), rec.value(y[0])];
-        rec.dispatch(&kernels::MATMUL_NT, params, &args, items)
+        dispatch(rec, NT, params, 1, [self.inputs; 2], args)
     }
 
     fn backward(&self, rec: &mut Recorder, x: &[Tensor], y: &[Tensor]) -> Result<()> {
@@ -88,6 +106,7 @@ impl Op for Linear {
             return Ok(());
         };
         let (input, weight) = (rec.value(x[0]), rec.value(x[1]));
+        let row_lengths = [self.inputs, self.outputs];
         if let Some(dx) = rec.grad(x[0]) {
             let params = Params {
                 m: self.rows,
@@ -96,8 +115,7 @@ impl Op for Linear {
                 slab: 0,
                 add: dx.add,
             };
-            let items = params.tiles();
-            rec.dispatch(&kernels::MATMUL_NN, params, &[dy, weight, dx.arg], items)?;
+            dispatch(rec, NN, params, 1, row_lengths, [dy, weight, dx.arg])?;
         }
         if let Some(dw) = rec.grad(x[1]) {
             let slabs = self.rows.div_ceil(SLAB);
@@ -108,14 +126,13 @@ impl Op for Linear {
                 slab: SLAB,
                 add: dw.add,
             };
-            let items = params.tiles() * slabs as usize;
             if slabs == 1 {
-                return rec.dispatch(&kernels::MATMUL_TN, params, &[dy, input, dw.arg], items);
+                return dispatch(rec, TN, params, 1, row_lengths, [dy, input, dw.arg]);
             }
             params.add = 0;
             let dim = self.outputs * self.inputs;
             let partial = rec.scratch("partial weight", slabs as usize * dim as usize);
-            rec.dispatch(&kernels::MATMUL_TN, params, &[dy, input, partial], items)?;
+            dispatch(rec, TN, params, slabs, row_lengths, [dy, input, partial])?;
             let params = column_sum::Params {
                 rows: slabs,
                 dim,

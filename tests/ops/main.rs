@@ -10,6 +10,7 @@ mod dual_gates;
 mod dual_write;
 mod embedding;
 mod matmul;
+mod random_shapes;
 mod rms_norm;
 mod rope;
 mod scaled_add;

@@ -1,4 +1,5 @@
 //! Training: optimiser, schedules, trainer.
 
 mod optim;
+mod repeatable;
 mod schedule;

@@ -14,7 +14,10 @@ name="${1:-help}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# BRAID=/path/to/braid uses a program that is built already.
 build() {
+    braid="${BRAID:-}"
+    [ -n "$braid" ] && return
     cargo build --release --locked --quiet
     braid="$PWD/target/release/braid"
 }
@@ -128,14 +131,14 @@ evidence_faults() {
     # shellcheck disable=SC2086
     fault train --device cpu $small --steps 50 --set train.lr=1e6 --out diverged
     # shellcheck disable=SC2086
-    "$braid" train --device cpu $small --steps 4 --out run >/dev/null 2>&1
+    "$braid" train --device cpu $small --steps 8 --until 4 --out run >/dev/null 2>&1
     cp -r run cut
     truncate -s 1000 cut/checkpoints/*/model.safetensors
-    fault train --resume cut --until 6
+    fault train --resume cut
     # shellcheck disable=SC2086
-    "$braid" train --device cpu $small --steps 4 --set 'residual.kind="delta"' --out other >/dev/null 2>&1
+    "$braid" train --device cpu $small --steps 8 --until 4 --set 'residual.kind="delta"' --out other >/dev/null 2>&1
     cp other/checkpoints/step-000004/*.safetensors run/checkpoints/step-000004/
-    fault train --resume run --until 6
+    fault train --resume run
     fault train --device nonsense --out a
     fault train --out /proc/braid
 }

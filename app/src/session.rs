@@ -281,7 +281,9 @@ impl Session {
         self.trainer.step()?;
         let (step, train) = (self.trainer.steps_done(), &self.config.train);
         let end = step >= self.until;
-        let evaluates = end || step.is_multiple_of(train.eval_every);
+        // A stop before the end of the schedule leaves no records of its own, so that a run in parts has those of a run in
+        // one go.
+        let evaluates = step >= train.steps || step.is_multiple_of(train.eval_every);
         let saves = end || step.is_multiple_of(train.save_every);
         let late = (self.clock)() - self.measured.0 > PATIENCE;
         if !(evaluates || saves || late || self.trainer.ring_is_full()) {
@@ -299,6 +301,9 @@ impl Session {
         }
         if saves || best {
             records.extend(self.save(best).await?);
+        }
+        if end && !evaluates {
+            self.look().await?;
         }
         if evaluates || saves {
             // Rates are those of training alone.
@@ -410,12 +415,18 @@ impl Session {
         })
     }
 
-    /// Validation loss and routing weights; whether the loss is the best so far.
-    async fn evaluate(&mut self) -> Result<(Vec<Record>, bool)> {
-        let step = self.trainer.steps_done();
+    /// Validation loss and routing weights, for whoever asks.
+    async fn look(&mut self) -> Result<Evaluation> {
         let evaluation = self.trainer.evaluate().await?;
         self.sites = self.trainer.routing().await?;
         self.evaluation = Some(evaluation);
+        Ok(evaluation)
+    }
+
+    /// Validation loss and routing weights, with their records; whether the loss is the best so far.
+    async fn evaluate(&mut self) -> Result<(Vec<Record>, bool)> {
+        let step = self.trainer.steps_done();
+        let evaluation = self.look().await?;
         let mut records = vec![Record::Eval {
             step,
             val_loss: evaluation.val_loss,

@@ -3,3 +3,4 @@
 mod optim;
 mod repeatable;
 mod schedule;
+mod tasks;

@@ -1,9 +1,14 @@
 //! Built-in tasks: sequences made on the spot, with questions whose answers are known.
 //!
-//! A sequence is a list of words. At every position the model predicts a label: at a question, its answer; everywhere else
-//! the word `.`, which says "nothing to answer here". All labels follow from the words so far, so **the loss can fall to 0**
-//! on every task, and the share of right answers tells how much was understood beyond the `.`.
-//! A sample therefore reads like a dialogue: give a prompt that ends in a question, get the answer, then `.`.
+//! A sequence is a list of words. At every position the model predicts a label. At a question, that is its answer. After a
+//! fact it is what the fact is about: its key. Everywhere else it is the word `.`, which says "nothing to answer here". All
+//! labels follow from the words so far, so **the loss can fall to 0** on every task; the share of right answers counts
+//! questions only.
+//! A sample therefore reads like a dialogue: give a prompt that ends in a question, get the answer.
+//!
+//! Facts are labelled with their key because an answer is found in two moves: note beside each value which key stood before
+//! it, then look for the key. Without that label the first move has no gradient of its own, and training waits for
+//! luck: with it, 4 of 4 runs of the default size answered most questions of `recall` after 200 steps, without it 1 of 3.
 //!
 //! | task | one sequence | answers |
 //! |---|---|---|
@@ -109,8 +114,7 @@ impl TaskKind {
     }
 }
 
-/// Facts of a `recall` sequence. Few, because this is the default task: a 4-layer model of width 128 answers 99 % of the
-/// questions after 100 steps; with 8 facts out of 16 keys it was at 34 % after 350.
+/// Facts of a `recall` sequence. Few, because this is the default task, which is to be learned in a few hundred steps.
 const RECALL_PAIRS: usize = 4;
 /// Keys that its facts are drawn from.
 const RECALL_KEYS: usize = 8;
@@ -142,6 +146,13 @@ impl Sequence {
     fn say(&mut self, word: usize) {
         self.ids.push(word as u32);
         self.labels.push(NOTHING);
+        self.answers.push(false);
+    }
+
+    /// The end of a fact, to be labelled with what the fact is about. Not counted as an answer.
+    fn note(&mut self, word: usize, label: usize) {
+        self.ids.push(word as u32);
+        self.labels.push(label as u32);
         self.answers.push(false);
     }
 
@@ -331,7 +342,7 @@ fn recall(rng: &mut ChaCha8Rng, context: usize, sequence: &mut Sequence) {
         .collect();
     for &(name, number) in &facts {
         sequence.say(key + name);
-        sequence.say(value + number);
+        sequence.note(value + number, key + name);
     }
     while sequence.ids.len() < context {
         let (name, number) = facts[random::below(rng, RECALL_PAIRS)];
@@ -378,7 +389,7 @@ fn depth_recall(rng: &mut ChaCha8Rng, context: usize, sequence: &mut Sequence) {
     let after = |place: usize, hops: usize| ring[(place + hops) % RING];
     for place in draw(rng, RING, RING) {
         sequence.say(fact + ring[place]);
-        sequence.say(plain + after(place, 1));
+        sequence.note(plain + after(place, 1), plain + ring[place]);
     }
     while sequence.ids.len() < context {
         let place = random::below(rng, RING);

@@ -23,14 +23,13 @@ pub(super) fn backward<T: Real>(p: &dyn Any, [x, gain, r, dy, dx, ..]: CpuArgs<'
     let p: &Params = params(p);
     let (x, gain, r, dy, dx) = (x.read(), gain.read(), r.read(), dy.read(), dx.write());
     let dim = p.dim as usize;
-    for row in 0..p.rows as usize {
+    for (row, &r) in r.iter().enumerate().take(p.rows as usize) {
         let at = row * dim;
         let along: T = (0..dim).map(|i| dy[at + i] * gain[i] * x[at + i]).sum();
         for i in 0..dim {
             let old = if p.add == 0 { T::zero() } else { dx[at + i] };
-            let through =
-                dy[at + i] * gain[i] - x[at + i] * along * r[row] * r[row] / T::of(dim as f64);
-            dx[at + i] = old + r[row] * through;
+            let through = dy[at + i] * gain[i] - x[at + i] * along * r * r / T::of(dim as f64);
+            dx[at + i] = old + r * through;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Record an op, its gradient, and run both: the whole engine in forty lines.
 //!
-//! `cargo run -p braid-engine --example 02_gradient`
+//! `cargo run -p braid-engine --example 01_gradient`
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Train a small DAR model to copy lists of letters, on the CPU, and print what it reads from where.
 //!
-//! `cargo run --release -p braid-engine --example 03_train_copy_task [STEPS]`
+//! `cargo run --release -p braid-engine --example 02_train_copy_task [STEPS]`
 
 use braid_engine::Result;
 use braid_engine::cpu::CpuExecutor;

@@ -5,6 +5,7 @@
 #   shakespeare FILE   five models, three seeds each, on a text: validation loss, wall time, tokens/s
 #   bits               200 steps at once, and as 100 + resume to 200; twice; one and two threads: byte-equal files
 #   kills              kill -9 at 50 random moments of a run that saves every step: the folder always resumes
+#   counts             submissions, passes, and what is created, in a steady step on a GPU adapter
 #   faults             bad inputs and the sentence that each gets
 #   first              a fresh clone: build time of the main job, then time to the first printed loss
 set -eu
@@ -113,6 +114,10 @@ evidence_kills() {
     echo "50 kills, last at step $last; resumed to $(cat "$run/last")"
 }
 
+evidence_counts() {
+    cargo test --quiet --locked -p braid-tests --test training steady -- --nocapture
+}
+
 evidence_faults() {
     build
     cd "$work"
@@ -155,6 +160,6 @@ evidence_first() {
 }
 
 case "$name" in
-    verify | shakespeare | bits | kills | faults | first) "evidence_$name" "$@" ;;
-    *) sed -n '2,9s/^# \{0,1\}//p' "$0" ;;
+    verify | shakespeare | bits | kills | counts | faults | first) "evidence_$name" "$@" ;;
+    *) sed -n '2,10s/^# \{0,1\}//p' "$0" ;;
 esac

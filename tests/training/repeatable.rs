@@ -200,6 +200,7 @@ fn a_steady_step_creates_nothing() {
         trainer.step().expect("runs");
     }
     let after = trainer.counts();
+    println!("2 steps: {before:?}\n7 steps: {after:?}");
     assert_eq!(after.submits - before.submits, 5);
     assert_eq!(after.passes - before.passes, 5);
     assert_eq!(

@@ -135,14 +135,13 @@ fn emit(name: &str, path: &Path, source: &str, out: &mut String, all: &mut Vec<S
         _ = writeln!(
             out,
             "/// `{entry}` of `shaders/{name}.wgsl`.\npub static {constant}: Kernel = Kernel {{ name: {name:?}, entry: {entry:?}, \
-             source: {upper}_SOURCE, bindings: &[{bindings}], params: &[{params}], workgroup: {workgroup:?}, barriers: {barriers} }};",
+             source: {upper}_SOURCE, bindings: &[{bindings}], params: &[{params}], workgroup: {workgroup:?} }};",
             entry = entry.name,
             upper = name.to_uppercase(),
             workgroup = match entry.workgroup_size_overrides {
                 Some(_) => None, // `@workgroup_size(WG)`
                 None => Some(entry.workgroup_size.iter().product::<u32>()),
             },
-            barriers = source.contains("workgroupBarrier"),
         );
         all.push(constant);
     }

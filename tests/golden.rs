@@ -59,3 +59,28 @@ fn the_gpu_executor_agrees() {
         verify_all("gpu", || Box::new(gpu_executor().expect("it was there")));
     }
 }
+
+/// A safetensors file of two tensors `[1, 2]` of tokens, by hand.
+fn only_inputs() -> Vec<u8> {
+    let header = r#"{"input_ids":{"dtype":"I32","shape":[1,2],"data_offsets":[0,8]},"labels":{"dtype":"I32","shape":[1,2],"data_offsets":[8,16]}}"#;
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.extend([1_i32, 2, 2, 3].iter().flat_map(|v| v.to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn a_case_that_expects_nothing_does_not_pass() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/standard-mha");
+    let config = fs::read_to_string(folder.join("config.json")).expect("case file");
+    let model = fs::read(folder.join("model.safetensors")).expect("case file");
+    let files = CaseFiles {
+        config: &config,
+        case: r#"{"batch": 1, "seq_len": 2, "tolerances": {}}"#,
+        model: &model,
+        expected: &only_inputs(),
+    };
+    let verdict = pollster::block_on(verify(&files, oracle())).expect("runs");
+    assert!(!verdict.pass, "{verdict:?}");
+    assert_eq!(verdict.skipped.len(), 6);
+}

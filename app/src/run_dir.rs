@@ -15,6 +15,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use braid_engine::models::config::ModelConfig;
 use braid_engine::{Error, Result};
 
 use crate::records::{Record, lines_until};
@@ -193,6 +194,32 @@ impl RunDir {
         read_text(&self.path.join(CONFIG_TOML))
     }
 
+    /// Refuse to go on if the model that `config.toml` describes now is not the one in `config.json`.
+    ///
+    /// # Errors
+    /// Names the first key that differs.
+    pub fn same_model(&self, model: &ModelConfig) -> Result<()> {
+        let saved = ModelConfig::from_json(&self.config_json()?)?;
+        if saved == *model {
+            return Ok(());
+        }
+        let json = |config: &ModelConfig| serde_json::to_value(config).unwrap_or_default();
+        let (saved, model) = (json(&saved), json(model));
+        let differs = |key: &&String| saved.get(key.as_str()) != model.get(key.as_str());
+        let key = model
+            .as_object()
+            .and_then(|all| all.keys().find(differs).cloned())
+            .unwrap_or_default();
+        let value = |config: &serde_json::Value| config.get(&key).cloned().unwrap_or_default();
+        Err(Error::File(format!(
+            "{}: `{key}` of config.json is {}, config.toml now makes it {}; the checkpoints belong to the former. Set \
+             config.toml back, or begin a new run",
+            self.path.display(),
+            value(&saved),
+            value(&model)
+        )))
+    }
+
     /// The text of `config.json`.
     ///
     /// # Errors
@@ -209,6 +236,23 @@ impl RunDir {
         read_text(&self.path.join(TOKENIZER))
     }
 
+    /// The file `last` or `best` is not there: fine before the first checkpoint, and a sentence after it.
+    fn without_name(&self, which: Which) -> Result<Option<PathBuf>> {
+        let folders = fs::read_dir(self.path.join(CHECKPOINTS))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let names = folders.filter_map(|entry| entry.file_name().into_string().ok());
+        let newest = names.filter(|name| name.starts_with("step-")).max();
+        match (which, newest) {
+            (Which::Last, Some(newest)) => Err(Error::File(format!(
+                "{} is missing, though the run has checkpoints; write `{newest}` into it to go on from the newest",
+                self.path.join(which.file()).display()
+            ))),
+            _ => Ok(None),
+        }
+    }
+
     /// The folder that `last` or `best` names; `None` if there is none yet.
     ///
     /// # Errors
@@ -217,7 +261,9 @@ impl RunDir {
         let file = self.path.join(which.file());
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return self.without_name(which);
+            }
             Err(error) => return Err(failed("read", &file, &error)),
         };
         let name = text.trim();
@@ -228,7 +274,7 @@ impl RunDir {
         }
         Err(Error::File(format!(
             "{} names the checkpoint `{name}`, which does not exist; write the name of another folder in \
-             {CHECKPOINTS} there, or remove the file to begin anew",
+             {CHECKPOINTS} there",
             file.display()
         )))
     }
@@ -417,10 +463,11 @@ impl RunWriter {
             fs::rename(&temporary, &folder).map_err(|error| failed("written", &folder, &error))?;
             sync_folder(&all);
         }
-        replace(root, Which::Last.file(), name.as_bytes())?;
+        // `best` first: a run that is killed in between resumes from the older `last` and comes here again.
         if best {
             replace(root, Which::Best.file(), name.as_bytes())?;
         }
+        replace(root, Which::Last.file(), name.as_bytes())?;
         self.clean()?;
         Ok(format!("{CHECKPOINTS}/{name}"))
     }

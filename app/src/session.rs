@@ -7,6 +7,7 @@ use braid_engine::analysis::SiteStats;
 use braid_engine::checkpoint::{self, SCHEMA, State};
 use braid_engine::data::Dataset;
 use braid_engine::device::{AdapterKind, Device};
+use braid_engine::executor::is_non_finite;
 use braid_engine::models::config::ModelConfig;
 use braid_engine::trainer::{Evaluation, StepResult, Trainer};
 use braid_engine::{Error, Result};
@@ -17,6 +18,9 @@ use crate::run_dir::{CheckpointFiles, RunWriter, checkpoint_name};
 
 /// Losses are read back at least this often, in seconds, so that a slow device shows progress.
 const PATIENCE: f64 = 0.5;
+
+/// Submissions that may wait on the device.
+const MOST_IN_FLIGHT: usize = 4;
 
 /// Gives seconds since some moment.
 pub type Clock = Box<dyn Fn() -> f64>;
@@ -59,6 +63,17 @@ pub struct Diverged {
     pub message: String,
 }
 
+impl Diverged {
+    fn record(&self) -> Record {
+        Record::Error {
+            step: self.step,
+            code: "non_finite",
+            tensor: self.tensor.clone(),
+            message: self.message.clone(),
+        }
+    }
+}
+
 /// A training in progress.
 pub struct Session {
     trainer: Trainer,
@@ -88,7 +103,7 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// What a checkpoint says about the device: two with the same name compute the same bits.
+/// What a checkpoint says about the device. On one machine, two with the same name compute the same bits.
 #[must_use]
 pub fn device_name(device: &Device) -> String {
     let report = device.report();
@@ -285,7 +300,9 @@ impl Session {
         // one go.
         let evaluates = step >= train.steps || step.is_multiple_of(train.eval_every);
         let saves = end || step.is_multiple_of(train.save_every);
-        let late = (self.clock)() - self.measured.0 > PATIENCE;
+        // A device that falls behind is waited for: so progress is shown, Ctrl-C is heard, and no wait is long.
+        let late = (self.clock)() - self.measured.0 > PATIENCE
+            || self.trainer.in_flight()? > MOST_IN_FLIGHT;
         if !(evaluates || saves || late || self.trainer.ring_is_full()) {
             return Ok(records);
         }
@@ -373,12 +390,7 @@ impl Session {
             });
             if !result.ok {
                 let diverged = self.explain(result).await?;
-                records.push(Record::Error {
-                    step: diverged.step,
-                    code: "non_finite",
-                    tensor: diverged.tensor.clone(),
-                    message: diverged.message.clone(),
-                });
+                records.push(diverged.record());
                 self.diverged = Some(diverged);
                 break;
             }
@@ -389,30 +401,34 @@ impl Session {
     }
 
     async fn explain(&mut self, result: StepResult) -> Result<Diverged> {
-        let step = result.step;
-        let found = self.trainer.explain(step).await?;
-        let what = match &found {
-            Some(found) => format!(
-                "`{}` (computed by {}) is the first tensor that is not finite",
-                found.tensor, found.step
-            ),
-            None if !result.loss.is_finite() => "the loss is not finite".into(),
-            None => "the gradient's norm is not finite".into(),
+        let found = self.trainer.explain(result.step).await?;
+        let (tensor, computed_by) = match found {
+            Some(found) => (Some(found.tensor), found.step),
+            None if !result.loss.is_finite() => (Some("loss".into()), "the step".into()),
+            None => (Some("norm of the gradient".into()), "the step".into()),
         };
+        Ok(self.give_up(result.step, tensor, &computed_by))
+    }
+
+    /// What to say about a step that was not finite.
+    fn give_up(&self, step: u64, tensor: Option<String>, computed_by: &str) -> Diverged {
         let kept = match self.saved {
             Some(0) => "; the initial checkpoint is kept".into(),
             Some(saved) => format!("; the checkpoint of step {saved} is kept"),
             None => String::new(),
         };
         let message = format!(
-            "the training diverged at step {step}: {what}{kept}. Lower train.lr (it is {}) or raise train.warmup ({})",
-            self.config.train.lr, self.config.train.warmup
+            "the training diverged at step {step}: `{}` (computed by {computed_by}) is the first tensor that is not finite{kept}. \
+             Lower train.lr (it is {}) or raise train.warmup ({})",
+            tensor.as_deref().unwrap_or("loss"),
+            self.config.train.lr,
+            self.config.train.warmup
         );
-        Ok(Diverged {
+        Diverged {
             step,
-            tensor: found.map(|found| found.tensor),
+            tensor,
             message,
-        })
+        }
     }
 
     /// Validation loss and routing weights, for whoever asks.
@@ -440,7 +456,8 @@ impl Session {
             });
         }
         self.write(&records)?;
-        let better = self.best.is_none_or(|(best, _)| evaluation.val_loss < best);
+        let finite = evaluation.val_loss.is_finite();
+        let better = finite && self.best.is_none_or(|(best, _)| evaluation.val_loss < best);
         if better {
             self.best = Some((evaluation.val_loss, step));
         }
@@ -455,7 +472,15 @@ impl Session {
         }
         let mut records = Vec::new();
         if self.run.is_some() {
-            let files = self.checkpoint().await?;
+            let files = match self.checkpoint().await? {
+                Ok(files) => files,
+                Err(diverged) => {
+                    let record = diverged.record();
+                    self.diverged = Some(diverged);
+                    self.write(std::slice::from_ref(&record))?;
+                    return Ok(vec![record]);
+                }
+            };
             if let Some(run) = &mut self.run {
                 let path = run.save(step, &files, best)?;
                 records.push(Record::Saved { step, path });
@@ -466,13 +491,27 @@ impl Session {
         Ok(records)
     }
 
-    /// The files of a checkpoint of this moment.
+    /// The files of a checkpoint of this moment; refused if the last update has left numbers that are not finite.
     ///
     /// # Errors
     /// If the device fails.
-    pub async fn checkpoint(&mut self) -> Result<CheckpointFiles> {
+    pub async fn checkpoint(&mut self) -> Result<Result<CheckpointFiles, Diverged>> {
         let [values, first, second] = self.trainer.tensors().await?;
         let parameters = self.trainer.parameters();
+        for (what, arena) in [
+            ("", &values),
+            ("first moment of ", &first),
+            ("second moment of ", &second),
+        ] {
+            if let Some(offset) = arena.iter().position(|&value| is_non_finite(value)) {
+                let tensor = format!("{what}{}", parameters.name_at(offset).unwrap_or("padding"));
+                return Ok(Err(self.give_up(
+                    self.trainer.steps_done(),
+                    Some(tensor),
+                    "the update",
+                )));
+            }
+        }
         let state = State {
             schema: SCHEMA,
             step: self.trainer.steps_done(),
@@ -483,10 +522,10 @@ impl Session {
         };
         let mut state = serde_json::to_string_pretty(&state).expect("numbers and texts are JSON");
         state.push('\n');
-        Ok(CheckpointFiles {
+        Ok(Ok(CheckpointFiles {
             model: checkpoint::model_file(parameters, &values)?,
             optimizer: Some(checkpoint::optimizer_file(parameters, &first, &second)?),
             state: Some(state),
-        })
+        }))
     }
 }

@@ -187,8 +187,9 @@ fn other_mechanism(parameters: &Parameters, parsed: &SafeTensors<'_>, prefix: &s
             .find(|(mark, _)| own.contains(mark))
             .map(|(_, kind)| kind)
     };
-    let theirs = parsed
-        .names()
+    let mut names = parsed.names();
+    names.sort_unstable();
+    let theirs = names
         .into_iter()
         .find_map(|name| mechanism(name.strip_prefix(prefix)?))
         .unwrap_or("standard");

@@ -82,7 +82,7 @@ pub enum Error {
         message: String,
     },
     /// The device is gone.
-    #[error("the GPU device was lost ({0}); the last checkpoint is intact")]
+    #[error("the GPU device was lost ({0})")]
     DeviceLost(String),
 }
 

@@ -14,6 +14,7 @@ use crate::executor::{Data, Executor, Values};
 use crate::models::config::ModelConfig;
 use crate::models::{decoder, plans};
 use crate::nn::Batch;
+use crate::nn::residual::Routing;
 use crate::optim::{STATUS_LOSS, STATUS_RING, StepScalars, UpdateConfig, ring_entry};
 use crate::params::Parameters;
 use crate::plan::External;
@@ -113,12 +114,36 @@ pub struct Verdict {
     pub groups: BTreeMap<String, Worst>,
     /// Sections that the case does not have.
     pub skipped: Vec<String>,
-    /// Tensors that were expected and not computed, or had another size.
+    /// Tensors that were expected and not computed, or have another shape.
     pub missing: Vec<String>,
 }
 
-/// Tensors of a file, in `f64`.
-fn tensors(bytes: &[u8], file: &str) -> Result<BTreeMap<String, Vec<f64>>> {
+/// A tensor of a file, or computed: its shape, and its numbers in `f64`.
+#[derive(Clone, Debug, Default)]
+struct Numbers {
+    shape: Vec<usize>,
+    values: Vec<f64>,
+}
+
+impl Numbers {
+    fn new(shape: impl IntoIterator<Item = usize>, values: Vec<f64>) -> Self {
+        Self {
+            shape: shape.into_iter().collect(),
+            values,
+        }
+    }
+
+    /// A list.
+    fn list(values: Vec<f64>) -> Self {
+        Self {
+            shape: vec![values.len()],
+            values,
+        }
+    }
+}
+
+/// All tensors of a file.
+fn tensors(bytes: &[u8], file: &str) -> Result<BTreeMap<String, Numbers>> {
     let unusable =
         |error: &dyn std::fmt::Display| Error::File(format!("{file} cannot be used: {error}"));
     let parsed = SafeTensors::deserialize(bytes).map_err(|error| unusable(&error))?;
@@ -156,7 +181,10 @@ fn tensors(bytes: &[u8], file: &str) -> Result<BTreeMap<String, Vec<f64>>> {
                 )));
             }
         };
-        all.insert(name.to_owned(), values);
+        all.insert(
+            name.to_owned(),
+            Numbers::new(view.shape().iter().copied(), values),
+        );
     }
     Ok(all)
 }
@@ -165,8 +193,8 @@ fn tensors(bytes: &[u8], file: &str) -> Result<BTreeMap<String, Vec<f64>>> {
 struct Case {
     config: ModelConfig,
     json: CaseJson,
-    weights: BTreeMap<String, Vec<f64>>,
-    expected: BTreeMap<String, Vec<f64>>,
+    weights: BTreeMap<String, Numbers>,
+    expected: BTreeMap<String, Numbers>,
     batch: Batch,
 }
 
@@ -189,20 +217,19 @@ impl Case {
         })
     }
 
-    /// Token numbers of an input, `[.., B, T]` flattened.
+    /// Token numbers of an input `[.., B, T]`, flattened.
     fn tokens(&self, name: &str) -> Result<Vec<u32>> {
-        let values = self
-            .expected
-            .get(name)
-            .ok_or_else(|| Error::File(format!("expected.safetensors lacks `{name}`")))?;
-        let rows = self.batch.rows() as usize;
+        let missing = || Error::File(format!("expected.safetensors lacks `{name}`"));
+        let Numbers { shape, values } = self.expected.get(name).ok_or_else(missing)?;
+        let batch = [self.batch.sequences as usize, self.batch.context as usize];
         let vocab = f64::from(self.config.vocab_size);
         if values.is_empty()
-            || values.len() % rows != 0
+            || !shape.ends_with(&batch)
             || values.iter().any(|&v| !(0.0..vocab).contains(&v))
         {
             return Err(Error::File(format!(
-                "`{name}` of expected.safetensors is not [.., {rows}] tokens below {vocab}"
+                "`{name}` of expected.safetensors has shape {shape:?}; it must be [.., {}, {}] tokens below {vocab}",
+                batch[0], batch[1]
             )));
         }
         #[expect(
@@ -218,13 +245,13 @@ impl Case {
         let mut arena = vec![0.0; parameters.arena_len()];
         for (number, spec) in parameters.specs().iter().enumerate() {
             let (range, name) = (parameters.range(number), &spec.name);
+            let shape: Vec<usize> = spec.shape.dims().iter().map(|&dim| dim as usize).collect();
             match self.weights.get(name) {
-                Some(values) if values.len() == range.len() => arena[range].copy_from_slice(values),
-                Some(values) => {
+                Some(given) if given.shape == shape => arena[range].copy_from_slice(&given.values),
+                Some(given) => {
                     let message = format!(
-                        "`{name}` of model.safetensors has {} numbers, expected {}",
-                        values.len(),
-                        range.len()
+                        "`{name}` of model.safetensors has shape {:?}, expected {shape:?}",
+                        given.shape
                     );
                     return Err(Error::File(message));
                 }
@@ -268,53 +295,56 @@ async fn evaluate(
     train: &Loaded,
     plan: &plans::ModelPlan,
     arena: &[f64],
-) -> Result<BTreeMap<String, Vec<f64>>> {
+) -> Result<BTreeMap<String, Numbers>> {
     let mut got = BTreeMap::new();
     runtime.write_external(External::Values, Data::F64(arena))?;
     runtime.write_batch(train, &case.tokens("input_ids")?, &case.tokens("labels")?)?;
     runtime.submit(true, &[train])?;
 
-    let mut wanted: Vec<(String, String, usize, std::ops::Range<usize>)> = vec![
-        ("logits".into(), plans::LOGITS.into(), 1, 0..1),
-        ("loss".into(), plans::LOSS.into(), 1, 0..1),
-        ("objective".into(), plans::LOSS.into(), 1, 0..1),
-    ];
-    wanted.extend(
-        plan.routing
-            .iter()
-            .map(|routing| (routing.tensor(), routing.tensor(), 1, 0..1)),
-    );
-    wanted.extend(plan.gates.iter().map(|gate| {
-        (
-            format!("gate.{}.{}", gate.site, gate.name),
-            gate.tensor.clone(),
-            gate.width,
-            gate.columns.clone(),
-        )
-    }));
-    let names: Vec<String> = wanted
-        .iter()
-        .map(|(_, tensor, ..)| tensor.clone())
+    let [loss, logits] = [plans::LOSS, plans::LOGITS].map(str::to_owned);
+    let routing = plan.routing.iter().map(Routing::tensor);
+    let gates = plan.gates.iter().map(|gate| gate.tensor.clone());
+    let names: Vec<String> = [loss, logits]
+        .into_iter()
+        .chain(routing)
+        .chain(gates)
         .collect();
-    for ((name, _, width, columns), values) in
-        wanted.into_iter().zip(runtime.read(train, &names).await?)
-    {
-        let rows = values.to_f64();
+    let mut read = runtime
+        .read(train, &names)
+        .await?
+        .into_iter()
+        .map(|values| values.to_f64());
+    let mut next = || read.next().unwrap_or_default();
+
+    let loss = next();
+    got.insert("loss".to_owned(), Numbers::list(loss.clone()));
+    got.insert("objective".to_owned(), Numbers::list(loss));
+    let rows = [case.batch.sequences as usize, case.batch.context as usize];
+    let per_token = |values: Vec<f64>| {
+        let columns = values.len() / (rows[0] * rows[1]).max(1);
+        Numbers::new([rows[0], rows[1], columns], values)
+    };
+    got.insert("logits".to_owned(), per_token(next()));
+    for routing in &plan.routing {
+        got.insert(routing.tensor(), per_token(next()));
+    }
+    for gate in &plan.gates {
+        let values = next();
+        let columns = values
+            .chunks(gate.width)
+            .flat_map(|row| row[gate.columns.clone()].to_vec());
         got.insert(
-            name,
-            rows.chunks(width)
-                .flat_map(|row| row[columns.clone()].to_vec())
-                .collect(),
+            format!("gate.{}.{}", gate.site, gate.name),
+            per_token(columns.collect()),
         );
     }
 
     let grads = runtime.read_external(External::Grads).await?.to_f64();
     let parameters = runtime.parameters().clone();
     for (number, spec) in parameters.specs().iter().enumerate() {
-        got.insert(
-            format!("grad.{}", spec.name),
-            grads[parameters.range(number)].to_vec(),
-        );
+        let shape = spec.shape.dims().iter().map(|&dim| dim as usize);
+        let values = grads[parameters.range(number)].to_vec();
+        got.insert(format!("grad.{}", spec.name), Numbers::new(shape, values));
     }
     Ok(got)
 }
@@ -325,7 +355,7 @@ async fn ten_steps(
     runtime: &mut Runtime,
     train: &Loaded,
     arena: &[f64],
-) -> Result<BTreeMap<String, Vec<f64>>> {
+) -> Result<BTreeMap<String, Numbers>> {
     let Some(optimizer) = case.json.optimizer.clone() else {
         return Ok(BTreeMap::new());
     };
@@ -375,16 +405,16 @@ async fn ten_steps(
         );
     }
     let mut got = BTreeMap::from([
-        ("train.loss".to_owned(), losses.clone()),
-        ("train.objective".to_owned(), losses),
-        ("train.grad_norm".to_owned(), norms),
+        ("train.loss".to_owned(), Numbers::list(losses.clone())),
+        ("train.objective".to_owned(), Numbers::list(losses)),
+        ("train.grad_norm".to_owned(), Numbers::list(norms)),
     ]);
     let values = runtime.read_external(External::Values).await?;
     let values = Values::to_f64(&values);
     for (number, spec) in parameters.specs().iter().enumerate() {
         let values = &values[parameters.range(number)];
         let sums = vec![values.iter().sum(), values.iter().map(|v| v * v).sum()];
-        got.insert(format!("train.checksum.{}", spec.name), sums);
+        got.insert(format!("train.checksum.{}", spec.name), Numbers::list(sums));
     }
     Ok(got)
 }
@@ -392,7 +422,7 @@ async fn ten_steps(
 const INPUTS: [&str; 4] = ["input_ids", "labels", "train.input_ids", "train.labels"];
 const SECTIONS: [&str; 6] = ["logits", "loss", "grad", "routing", "gate", "train"];
 
-fn compare(case: &Case, got: &BTreeMap<String, Vec<f64>>, exact: bool) -> Verdict {
+fn compare(case: &Case, got: &BTreeMap<String, Numbers>, exact: bool) -> Verdict {
     let expected = case
         .expected
         .iter()
@@ -402,7 +432,9 @@ fn compare(case: &Case, got: &BTreeMap<String, Vec<f64>>, exact: bool) -> Verdic
         .expected
         .iter()
         .filter(|(name, _)| name.starts_with("grad."));
-    let largest_grad = grads.map(|(_, values)| largest(values)).fold(0.0, f64::max);
+    let largest_grad = grads
+        .map(|(_, want)| largest(&want.values))
+        .fold(0.0, f64::max);
     let mut verdict = Verdict {
         pass: true,
         groups: BTreeMap::new(),
@@ -426,11 +458,12 @@ fn compare(case: &Case, got: &BTreeMap<String, Vec<f64>>, exact: bool) -> Verdic
         }
     };
     for (name, want) in expected {
-        let Some(got) = got.get(name).filter(|got| got.len() == want.len()) else {
+        let Some(got) = got.get(name).filter(|got| got.shape == want.shape) else {
             verdict.missing.push(name.clone());
             continue;
         };
-        let errors = got.iter().zip(want).map(|(a, b)| (a - b).abs());
+        let want = &want.values;
+        let errors = got.values.iter().zip(want).map(|(a, b)| (a - b).abs());
         let (group, ratio) = if let Some(parameter) = name.strip_prefix("train.checksum.") {
             let limits = checksum_limits(case, parameter, want);
             (
@@ -457,8 +490,9 @@ fn compare(case: &Case, got: &BTreeMap<String, Vec<f64>>, exact: bool) -> Verdic
         }
     }
     // NaN is not at most 1.
-    verdict.pass =
-        verdict.missing.is_empty() && verdict.groups.values().all(|worst| worst.ratio <= 1.0);
+    verdict.pass = verdict.missing.is_empty()
+        && !verdict.groups.is_empty()
+        && verdict.groups.values().all(|worst| worst.ratio <= 1.0);
     verdict
 }
 
@@ -498,8 +532,11 @@ fn checksum_limits(case: &Case, parameter: &str, want: &[f64]) -> [f64; 2] {
     let steps = case
         .expected
         .get("train.input_ids")
-        .map_or(0, |ids| ids.len() / rows.max(1)) as f64;
-    let n = case.weights.get(parameter).map_or(1, Vec::len) as f64;
+        .map_or(0, |ids| ids.values.len() / rows.max(1)) as f64;
+    let n = case
+        .weights
+        .get(parameter)
+        .map_or(1, |weights| weights.values.len()) as f64;
     let (q, r) = (want.get(1).copied().unwrap_or(0.0).max(0.0), rule.rounding);
     if case.json.noise_driven.iter().any(|name| name == parameter) {
         let u = 1.5 * lr * steps;

@@ -61,8 +61,6 @@ pub struct Kernel {
     pub params: &'static [(&'static str, Field)],
     /// Invocations of a workgroup, if the shader fixes them; `None` for `@workgroup_size(WG)`, which the adapter decides.
     pub workgroup: Option<u32>,
-    /// Whether the file uses workgroup barriers, which software adapters run slowly.
-    pub barriers: bool,
 }
 
 impl Kernel {

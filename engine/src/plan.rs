@@ -186,7 +186,7 @@ impl Plan {
     ) -> Result<Self> {
         let mut lives: HashMap<StorageId, (usize, usize)> = HashMap::new();
         for (time, step) in steps.iter().enumerate() {
-            check(storages, step)?;
+            check(storages, step, limits)?;
             for arg in &step.args {
                 let (owner, _) = root(storages, arg.storage, arg.offset);
                 lives.entry(owner).or_insert((time, time)).1 = time;
@@ -240,7 +240,7 @@ impl Plan {
 }
 
 /// The bindings must be as many, of the type and as disjoint as the kernel and the browser demand.
-fn check(storages: &[Storage], step: &Step) -> Result<()> {
+fn check(storages: &[Storage], step: &Step, limits: &Limits) -> Result<()> {
     let kernel = step.kernel;
     let broken = |message: String| Error::Plan {
         kernel: kernel.id(),
@@ -275,6 +275,19 @@ fn check(storages: &[Storage], step: &Step) -> Result<()> {
             )));
         }
         let (owner, offset) = root(storages, arg.storage, arg.offset);
+        let bytes = size(arg.len, storage.element, limits);
+        if bytes > limits.binding && matches!(storages[owner.0].home, Home::External(_)) {
+            return Err(Error::Memory {
+                tensor: format!("`{}`", storage.label),
+                need: bytes_for_people(bytes),
+                limit: format!(
+                    "one binding of this device holds {}",
+                    bytes_for_people(limits.binding)
+                ),
+                advice: "lower model.width or the vocabulary, or raise the limits (--raise-limits)"
+                    .into(),
+            });
+        }
         if offset % crate::params::ALIGNMENT != 0 {
             return Err(broken(format!(
                 "`{}` starts at element {offset} of its buffer, not on 256 bytes",

@@ -12,7 +12,7 @@ use rand_distr::{Distribution, StandardNormal};
 pub fn stream(seed: u64, label: &str) -> ChaCha8Rng {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
-    // FNV-1a over the label, four times with different offsets, fills the rest of the key.
+    // FNV-1a over the label, once per eight bytes with other offsets, fills the rest of the key.
     for (lane, chunk) in key[8..].chunks_mut(8).enumerate() {
         let mut hash =
             0xcbf2_9ce4_8422_2325_u64 ^ (lane as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);

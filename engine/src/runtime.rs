@@ -9,9 +9,9 @@ use crate::executor::{
 };
 use crate::kernel::Element;
 use crate::models::plans::{IDS, LABELS, ModelPlan};
-use crate::optim::{STATUS_LEN, STEP_SCALARS_LEN, StepScalars};
+use crate::optim::{STATUS_LEN, STATUS_STOPPED, STEP_SCALARS_LEN, StepScalars};
 use crate::params::Parameters;
-use crate::plan::{External, Limits, Place, Plan};
+use crate::plan::{BufferRef, BufferSpec, External, Limits, Place, Plan};
 
 /// A loaded plan.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub struct Loaded {
     pub program: ProgramId,
     /// Inputs and outputs by name.
     pub places: BTreeMap<String, Place>,
+    /// Buffers that hold nothing between two runs.
+    scratch: Vec<Range>,
 }
 
 /// Parameters on a device. Everything else (which step, which data) is the caller's.
@@ -87,6 +89,14 @@ impl Runtime {
         self.executor.limits()
     }
 
+    /// Submissions that the device has not finished.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn in_flight(&mut self) -> Result<usize> {
+        self.executor.in_flight()
+    }
+
     /// Running totals of the executor.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -99,9 +109,27 @@ impl Runtime {
     /// If the device refuses.
     pub fn load(&mut self, plan: &Plan) -> Result<Loaded> {
         let program = self.executor.load(plan, &self.externals)?;
+        let is_named = |buffer| {
+            plan.places
+                .values()
+                .any(|place| place.buffer == BufferRef::Own(buffer))
+        };
+        let scratch = plan.buffers.iter().enumerate().filter(|(number, spec)| {
+            spec.content.is_none() && spec.element == Element::F32 && !is_named(*number)
+        });
+        let whole = |(number, spec): (usize, &BufferSpec)| {
+            let place = Place {
+                buffer: BufferRef::Own(number),
+                offset: 0,
+                len: spec.len,
+            };
+            self.executor.range(program, place)
+        };
+        let scratch = scratch.map(whole).collect();
         Ok(Loaded {
             program,
             places: plan.places.clone(),
+            scratch,
         })
     }
 
@@ -213,9 +241,26 @@ impl Runtime {
 
     /// Run a plan one kernel at a time and name the first tensor that is not finite.
     ///
+    /// What an earlier run left behind is cleared first: some kernels bind more than they write. The stop flag stays set, so
+    /// that an update changes nothing.
+    ///
     /// # Errors
     /// If the device fails.
     pub async fn find_non_finite(&mut self, loaded: &Loaded) -> Result<Option<NonFinite>> {
+        let longest = loaded
+            .scratch
+            .iter()
+            .map(|range| range.len)
+            .max()
+            .unwrap_or(0);
+        let zeros = vec![0.0; longest];
+        for range in &loaded.scratch {
+            self.executor
+                .write(range.buffer, range.offset, Data::F32(&zeros[..range.len]))?;
+        }
+        let mut status = [0.0; STATUS_LEN];
+        status[STATUS_STOPPED] = 1.0;
+        self.write_external(External::Status, Data::F32(&status))?;
         self.executor.find_non_finite(loaded.program).await
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::analysis::routing_stats::{SiteStats, site_stats};
 use crate::data::{BatchShape, Dataset, Draw};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, bytes_for_people};
 use crate::executor::{Counts, Data, Executor, NonFinite, is_non_finite};
 use crate::models::config::ModelConfig;
 use crate::models::decoder;
@@ -101,7 +101,21 @@ struct Plans {
 impl Plans {
     fn record(model: &ModelConfig, config: &TrainConfig, limits: &Limits) -> Result<Self> {
         model.validate()?;
+        check_size(model, config.batch)?;
         let parameters = Arc::new(decoder::parameters(model)?);
+        let arena = parameters.arena_len() as u64 * limits.float;
+        if arena > limits.buffer {
+            return Err(Error::Memory {
+                tensor: format!("the buffer of all {} parameters", parameters.count()),
+                need: bytes_for_people(arena),
+                limit: format!(
+                    "a buffer of this device holds {}",
+                    bytes_for_people(limits.buffer)
+                ),
+                advice: "lower model.width or model.layers, or raise the limits (--raise-limits)"
+                    .into(),
+            });
+        }
         let how = plans::Training {
             batch: config.batch,
             accumulate: config.accumulate,
@@ -117,7 +131,7 @@ impl Plans {
         };
         let memory = plans.memory(limits);
         if let Some(total) = limits.total.filter(|&total| memory.total() > total) {
-            let people = crate::error::bytes_for_people;
+            let people = bytes_for_people;
             let (tensor, bytes) = memory.training.largest.first().cloned().unwrap_or_default();
             return Err(Error::Memory {
                 tensor: format!(
@@ -143,6 +157,32 @@ impl Plans {
             steps: self.train.plan.steps.len() + self.update.steps.len(),
         }
     }
+}
+
+/// The most elements of one tensor: kernels number them with 32 bits.
+const MOST_ELEMENTS: u64 = 1 << 30;
+
+/// Refuse batches whose widest tensor has too many elements.
+fn check_size(model: &ModelConfig, batch: Batch) -> Result<()> {
+    let rows = u64::from(batch.sequences) * u64::from(batch.context);
+    let widths = [
+        model.hidden_size,
+        model.intermediate_size,
+        model.query_width(),
+        model.vocab_size,
+    ];
+    let width = u64::from(widths.into_iter().max().unwrap_or(1));
+    // A history has a slot for each source of both streams.
+    let slots = (2 * model.residual.most_sources(model.num_hidden_layers)).max(1);
+    let elements = rows * width.max(u64::from(model.hidden_size) * slots);
+    if elements > MOST_ELEMENTS {
+        let message = format!(
+            "times model.context is {rows} tokens, and the largest tensor would have {elements} elements; at most \
+             {MOST_ELEMENTS} are possible: lower it and raise train.accumulate"
+        );
+        return Err(Error::config("train.batch", message));
+    }
+    Ok(())
 }
 
 /// What a training would need, without allocating anything.
@@ -267,6 +307,14 @@ impl Trainer {
     #[must_use]
     pub fn ring_is_full(&self) -> bool {
         self.step - self.collected >= RING as u64
+    }
+
+    /// Submissions that the device has not finished: a caller that sees several should collect before it goes on.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn in_flight(&mut self) -> Result<usize> {
+        self.runtime.in_flight()
     }
 
     /// Submit one update.
@@ -492,11 +540,11 @@ impl Trainer {
             self.write_batch(step, micro)?;
             self.runtime.submit(micro == 0, &[])?;
             if let Some(found) = self.runtime.find_non_finite(&self.train).await? {
-                return Ok(Some(found));
+                return Ok(Some(named(found)));
             }
         }
         self.write_scalars(step)?;
-        self.runtime.find_non_finite(&self.update).await
+        Ok(self.runtime.find_non_finite(&self.update).await?.map(named))
     }
 }
 
@@ -509,4 +557,14 @@ fn most_likely(logits: &[f64]) -> u32 {
             best
         }
     }) as u32
+}
+
+/// The status buffer holds the loss and the gradient's norm: say which.
+fn named(found: NonFinite) -> NonFinite {
+    let tensor = match found.tensor.as_str() {
+        "Status" if found.step.starts_with("update") => "norm of the gradient".into(),
+        "Status" => "loss".into(),
+        _ => found.tensor,
+    };
+    NonFinite { tensor, ..found }
 }

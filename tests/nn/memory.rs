@@ -79,3 +79,26 @@ fn what_does_not_fit_is_refused_with_a_sentence() {
         "{total}"
     );
 }
+
+#[test]
+fn parameters_beyond_a_binding_are_refused_with_a_sentence() {
+    let net = Net::initial(r#"{"kind": "standard"}"#, 2, 1);
+    let how = plans::Training {
+        batch: net.batch,
+        accumulate: 1,
+        checkpoint: false,
+        watch: false,
+    };
+    // The embedding has 23 x 12 numbers; no activation is as large.
+    let limits = Limits {
+        binding: 23 * 12 * 8 - 1,
+        ..oracle().limits()
+    };
+    let error = plans::training(&net.config, &net.parameters, &how, &limits)
+        .expect_err("does not fit")
+        .to_string();
+    assert!(
+        error.contains("embed_tokens") && error.contains("lower model.width"),
+        "{error}"
+    );
+}

@@ -208,3 +208,27 @@ fn a_steady_step_creates_nothing() {
         (before.buffers, before.bind_groups, before.pipelines)
     );
 }
+
+/// The update that a finite gradient makes may overflow; whoever looks at the parameters finds it by name.
+#[test]
+fn an_update_that_overflows_is_found_in_the_parameters() {
+    for (name, executor) in executors() {
+        let mut config = config();
+        config.schedule = Schedule {
+            kind: ScheduleKind::Constant,
+            lr: 3e38,
+            min_lr: 0.0,
+            warmup: 0,
+            steps: 12,
+        };
+        config.update.weight_decay = 10.0;
+        let mut trainer = trainer_with(executor, config);
+        let (results, tensors) = train(&mut trainer, 2);
+        assert!(!results[1].ok, "{name}: {results:?}");
+        assert!(tensors[0].iter().any(|v| !v.is_finite()), "{name}");
+        let found = pollster::block_on(trainer.explain(2))
+            .expect("runs")
+            .expect("is found");
+        assert_eq!(found.step, "parameters", "{name}: {found:?}");
+    }
+}

@@ -55,6 +55,7 @@ pub(super) fn run(args: &EvalArgs) -> Outcome {
     }
     let step = state.map_or(0, |state| state.step);
     let model = config.model_config(data.vocab_size())?;
+    run.same_model(&model)?;
     let (device, _) = args.device.open(Precision::F32)?;
     let mut trainer = Trainer::new(device.executor(), model, config.train_config(), data)?;
     let tensors = checkpoint::read(trainer.parameters(), &files.model, None)?;

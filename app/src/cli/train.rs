@@ -209,6 +209,7 @@ fn resume(args: &TrainArgs, folder: &Path) -> Outcome {
     let tokenizer = Tokenizer::from_json(&run.tokenizer_json()?)?;
     let data = dataset(&config, Some(&tokenizer))?;
     let model = config.model_config(data.vocab_size())?;
+    run.same_model(&model)?;
     let writer = RunWriter::resume(folder)?;
     let checkpoint = run.checkpoint(Which::Last)?;
     let files = checkpoint.as_deref().map(read_checkpoint).transpose()?;

@@ -110,7 +110,7 @@ pub const FIELDS: &[Field] = &[
     text("data.task", "a built-in task"),
     text("data.file", "path of a text"),
     choice("data.tokenizer", &["byte", "char"], "how a file is cut into tokens"),
-    between("data.val_fraction", 0.0, 1.0, "share of a file, at its end, kept for validation"),
+    between("data.val_fraction", 0.001, 0.999, "share of a file, at its end, kept for validation"),
     int("train.steps", 1, 1_000_000_000, "updates; the end of the schedule"),
     int("train.batch", 1, 65_536, "sequences of one pass"),
     int("train.accumulate", 1, 65_536, "passes per update"),

@@ -24,7 +24,7 @@ pub(super) fn parse_setting(setting: &str) -> Result<(String, Value)> {
     if !key.contains('.') && !SECTIONS.contains(&key) {
         return Err(unknown(key));
     }
-    if value.is_empty() || SECTIONS.contains(&key) {
+    if value.is_empty() || value.contains('\n') || SECTIONS.contains(&key) {
         return Err(malformed());
     }
     let parsed = format!("value = {value}").parse::<Table>();

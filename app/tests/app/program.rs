@@ -112,6 +112,69 @@ fn comparable(records: Vec<Value>, event: &str) -> Vec<Value> {
 }
 
 #[test]
+fn a_run_in_parts_has_the_records_of_a_run_in_one_go() {
+    let place = Place::new();
+    let every = ["--steps", "8", "--set", "train.eval_every=4", "--out"];
+    ok(&place.train(&[&every[..], &["whole"]].concat()));
+    ok(&place.train(&[&every[..], &["parts", "--until", "3"]].concat()));
+    ok(&place.braid(&["train", "--device", "cpu", "--resume", "parts"]));
+    for event in ["train", "eval", "routing"] {
+        let of = |run: &str| comparable(records(&place.path(run)), event);
+        assert_eq!(of("whole"), of("parts"), "{event}");
+    }
+}
+
+#[test]
+fn a_run_whose_files_contradict_each_other_is_refused() {
+    let place = Place::new();
+    ok(&place.train(&["--steps", "8", "--until", "2", "--out", "run"]));
+    let file = place.path("run/config.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"dar\"\ngates", "\"cross_v\"\ngates")).unwrap();
+    assert_ne!(text, fs::read_to_string(&file).unwrap());
+    let resume = ["train", "--device", "cpu", "--resume", "run"];
+    place.fails(2, &resume, &["residual", "config.json", "cross_v"]);
+    place.fails(2, &["eval", "run"], &["residual", "config.json"]);
+    fs::write(&file, text).unwrap();
+    fs::remove_file(place.path("run/last")).unwrap();
+    place.fails(2, &resume, &["last is missing", "step-000002"]);
+}
+
+#[test]
+fn a_diverged_run_that_saved_every_step_can_be_taken_up_again() {
+    let place = Place::new();
+    let high = [
+        "--steps",
+        "8",
+        "--set",
+        "train.lr=1e12",
+        "--set",
+        "train.warmup=0",
+        "--set",
+        "train.weight_decay=10",
+    ];
+    let often = [
+        "--set",
+        "train.save_every=1",
+        "--set",
+        "train.eval_every=1",
+        "--out",
+        "run",
+    ];
+    check_failure(
+        &place.train(&[&high[..], &often[..]].concat()),
+        4,
+        &["diverged at step", "is kept"],
+    );
+    // What was kept is sound: the run goes on, and ends in the same way.
+    check_failure(
+        &place.braid(&["train", "--device", "cpu", "--resume", "run"]),
+        4,
+        &["diverged at step", "is kept"],
+    );
+}
+
+#[test]
 fn a_run_is_repeatable_and_resumes_to_the_same_bits() {
     let place = Place::new();
     let whole = place.train(&["--steps", "10", "--out", "whole", "--json"]);

@@ -1,6 +1,6 @@
 //! Plans: a list of kernel calls with every byte placed, executed unchanged once a step.
 //!
-//! Ops record [`Step`]s against symbolic [`Storage`]s. [`Plan::build`] finds each storage's first and last use and lets
+//! Ops record [`Step`]s against symbolic `Storage`s. `Plan::build` finds each storage's first and last use and lets
 //! storages whose lives do not meet share a buffer. A plan is a plain value: it can be printed, compared and checked
 //! without any device.
 

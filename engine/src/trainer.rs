@@ -1,7 +1,7 @@
 //! Training: batches in, losses out.
 //!
 //! [`Trainer::step`] writes a batch, submits and returns; it never waits. Losses pile up in a ring on the device until
-//! [`Trainer::collect`] reads them: call it at least every [`RING`](crate::optim::RING) steps (`step` insists).
+//! [`Trainer::collect`] reads them: call it at least every [`RING`] steps (`step` insists).
 //!
 //! Everything random follows from the seed and the number of the step, so a run that is restored at step `n` goes on with
 //! the same bits as one that never stopped.

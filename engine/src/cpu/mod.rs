@@ -58,7 +58,7 @@ impl<'a, T> CpuArg<'a, T> {
     /// Floats to read.
     ///
     /// # Panics
-    /// Never on a plan that was built: see [`CHECKED`].
+    /// Never on a plan that was built: its arguments were checked then.
     #[must_use]
     pub fn read(self) -> &'a [T] {
         match self {
@@ -70,7 +70,7 @@ impl<'a, T> CpuArg<'a, T> {
     /// Floats to read and write.
     ///
     /// # Panics
-    /// Never on a plan that was built: see [`CHECKED`].
+    /// Never on a plan that was built: its arguments were checked then.
     #[must_use]
     pub fn write(self) -> &'a mut [T] {
         match self {
@@ -82,7 +82,7 @@ impl<'a, T> CpuArg<'a, T> {
     /// Integers to read.
     ///
     /// # Panics
-    /// Never on a plan that was built: see [`CHECKED`].
+    /// Never on a plan that was built: its arguments were checked then.
     #[must_use]
     pub fn ints(self) -> &'a [u32] {
         match self {
@@ -94,7 +94,7 @@ impl<'a, T> CpuArg<'a, T> {
     /// Integers to read and write.
     ///
     /// # Panics
-    /// Never on a plan that was built: see [`CHECKED`].
+    /// Never on a plan that was built: its arguments were checked then.
     #[must_use]
     pub fn write_ints(self) -> &'a mut [u32] {
         match self {

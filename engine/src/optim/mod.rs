@@ -1,11 +1,11 @@
 //! The optimiser: AdamW on the clipped gradient, and what it tells the host.
 //!
 //! An update is a handful of kernel calls over four flat buffers of one layout (values, gradients and both moments, see
-//! [`crate::params`]): the squares of the gradient are summed ([`clip`]), then each parameter group is updated ([`adamw`]).
+//! [`mod@crate::params`]): the squares of the gradient are summed ([`clip`]), then each parameter group is updated ([`adamw`]).
 //! Nothing is read back in between. What changes from step to step goes in through [`StepScalars`]; losses, norms and the
 //! stop flag come out through a small status buffer that is read whenever somebody wants to know.
 //!
-//! **Status buffer** ([`External::Status`](crate::plan::External::Status), [`STATUS_LEN`] floats):
+//! **Status buffer** ([`External::Status`], [`STATUS_LEN`] floats):
 //!
 //! | element | content |
 //! |---|---|
@@ -26,7 +26,7 @@ use crate::tape::Tape;
 pub use clip::record_loss;
 pub use schedule::{Schedule, ScheduleKind};
 
-/// Elements of [`External::StepScalars`](crate::plan::External::StepScalars): learning rate, `1 - beta1^t`,
+/// Elements of [`External::StepScalars`]: learning rate, `1 - beta1^t`,
 /// `1 - beta2^t`, entry of the ring.
 pub const STEP_SCALARS_LEN: usize = 4;
 

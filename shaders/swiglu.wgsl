@@ -3,6 +3,7 @@
 // All arrays have the same shape. One invocation per element.
 
 #import shared/grid
+#import shared/sigmoid
 
 struct Params {
     len: u32,
@@ -13,10 +14,6 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> gate: array<f32>;
 @group(0) @binding(2) var<storage, read> up: array<f32>;
-
-fn sigmoid(g: f32) -> f32 {
-    return 1.0 / (1.0 + exp(-clamp(g, -80.0, 80.0)));
-}
 
 // ---- forward ----
 

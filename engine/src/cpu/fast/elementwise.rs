@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use super::math::wide;
+use super::math::{accumulate, wide};
 use super::threads::{for_each_part, rows_per_piece};
 use crate::cpu::{CpuArgs, params};
 use crate::ops::{add, copy as copy_op};
@@ -22,14 +22,6 @@ pub(super) fn add(p: &dyn Any, [a, b, y, ..]: CpuArgs<'_, f32>) {
     for_each_part(&mut y[..p.len as usize], len, |piece, y| {
         sum(&a[piece * len..], &b[piece * len..], y);
     });
-}
-
-wide! {
-    fn accumulate(x: &[f32], y: &mut [f32]) {
-        for (y, x) in y.iter_mut().zip(x) {
-            *y += x;
-        }
-    }
 }
 
 pub(super) fn copy(p: &dyn Any, [x, y, ..]: CpuArgs<'_, f32>) {

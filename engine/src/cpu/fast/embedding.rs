@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::cell::RefCell;
 
-use super::math::wide;
+use super::math::accumulate;
 use super::threads::{for_each_part, rows_per_piece};
 use crate::cpu::{CpuArgs, params};
 use crate::ops::embedding::Params;
@@ -43,14 +43,6 @@ pub(super) fn backward_links(p: &dyn Any, [ids, next, first, ..]: CpuArgs<'_, f3
             *last = row as u32;
         }
     });
-}
-
-wide! {
-    fn accumulate(x: &[f32], y: &mut [f32]) {
-        for (y, x) in y.iter_mut().zip(x) {
-            *y += x;
-        }
-    }
 }
 
 /// Each piece owns some rows of the table and looks for their ids: no chains needed, all reads in order.

@@ -194,6 +194,15 @@ pub(crate) fn max(a: &[f32]) -> f32 {
     chains.into_iter().fold(-1e30, larger)
 }
 
+wide! {
+    /// `y[i] += x[i]`.
+    pub(crate) fn accumulate(x: &[f32], y: &mut [f32]) {
+        for (y, x) in y.iter_mut().zip(x) {
+            *y += x;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

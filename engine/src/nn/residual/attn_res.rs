@@ -10,6 +10,7 @@
 //! `S = 1` is the full form. The query of the read-out is our reading (A2): the report says that the output layer
 //! aggregates all blocks, released code gives it a query and a norm of its own.
 
+use super::about::About;
 use super::path::{ResidualPath, Routing, site_prefix, source_name};
 use crate::error::Result;
 use crate::models::config::ModelConfig;
@@ -17,6 +18,23 @@ use crate::ops::depth_attention::{DepthMix, depth_attention};
 use crate::ops::slot_add::slot_add;
 use crate::params::{Init, ParamSpec};
 use crate::tape::{History, Slot, Tape, Tensor};
+
+/// For `braid list` and the window.
+pub const ABOUT: About = About {
+    summary: "a softmax over all earlier outputs, or blocks of them, replaces the stream",
+    paper: "Attention Residuals, arXiv 2603.15031",
+    equations: "\
+x_s = sum_i a_i v_i,   a = softmax_i <q_s * g_s, rms(v_i)>
+v   = e, the finished blocks, the partial sum P of the current block
+P  <- P + F_s(x_s);  after S sublayers P is a finished block
+out = the same mix at site L",
+    choices: &[
+        "The read-out has a query and a key norm of its own, as in released code; the report only says that the output \
+         layer aggregates all blocks.",
+        "The key norm has a gain, and eps is that of the model's other norms.",
+        "Queries and gains are not decayed.",
+    ],
+};
 
 /// `<site>res_proj.weight` `[1, d]`, zero: the query; `<site>res_norm.weight` `[d]`, one: the gain of the key norm.
 pub(super) fn query_and_norm(

@@ -19,6 +19,7 @@
 //! (readings A7 to A20 of the routing specification). The biases of `beta` start at +-0.5, alternating, so that the streams
 //! are not identical for ever; the initial function is that of block attention residuals all the same.
 
+use super::about::About;
 use super::config::{DarRoute, Gates};
 use super::path::{Gate, ResidualPath, Routing, site_prefix, source_name};
 use crate::error::{Error, Result};
@@ -28,6 +29,26 @@ use crate::ops::dual_gates::{GateParams, ReadGate, WriteGates, dual_gates};
 use crate::ops::dual_write::dual_write;
 use crate::params::{Init, ParamSpec};
 use crate::tape::{History, Slot, Tape, Tensor};
+
+/// For `braid list` and the window.
+pub const ABOUT: About = About {
+    summary: "two streams; the keys that choose a stream's depth come from the other stream",
+    paper: "Dual Attention Residuals, arXiv 2607.18730",
+    equations: "\
+h^j    = sum_i a_i v_i over stream V(j),   a = softmax_i <q_s^j * g_s, rms(k_i)> over stream K(j)
+f^j    = rms(h^j)
+alpha  = softmax_j(b_alpha^j + <w_alpha^j, f^j>)
+rho    = sigmoid(b_rho + <w_rho^0, f^0> + <w_rho^1, f^1>)
+beta^j = 2 sigmoid(b_beta^j + <w_beta^j, f^j>)
+x_s    = alpha^0 h^0 + alpha^1 h^1,   y = F_s(x_s)
+P^j   <- rho P^j + (1 - rho) P^(1-j) + beta^j y",
+    choices: &[
+        "The paper's full text was not available; its core, keys from the other stream and values from the own one, was.",
+        "Gate features are the normalised mixes; gates start at alpha = 1/2, rho = sigmoid(2), beta = 2 sigmoid(+-0.5).",
+        "Each stream has a query of its own; the gain of the key norm is shared.",
+        "Partial sums restart with each block, and the read-out is a last mix with alpha.",
+    ],
+};
 
 /// Parameters of sites `0..=L`: queries, the key norm, and the gates (`rho` and `beta` not at the read-out).
 #[must_use]

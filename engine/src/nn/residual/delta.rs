@@ -10,6 +10,7 @@
 //! Where the released code and the paper disagree we take the paper's definition: zero queries, exact block deltas,
 //! appended at the end of their block (sections 4.3 and 4.6 of the routing specification, readings A3 to A6).
 
+use super::about::About;
 use super::attn_res::{mix, query_and_norm};
 use super::config::DeltaMode;
 use super::path::{ResidualPath, Routing, site_prefix, source_name};
@@ -20,6 +21,22 @@ use crate::ops::depth_attention::DepthMix;
 use crate::ops::scaled_add::scaled_add;
 use crate::params::{Init, ParamSpec};
 use crate::tape::{History, Slot, Tape, Tensor};
+
+/// For `braid list` and the window.
+pub const ABOUT: About = About {
+    summary: "a softmax over what each sublayer, or block, changed is added to what is read",
+    paper: "Delta Attention Residuals, arXiv 2605.18855",
+    equations: "\
+x_s = h + sum_i w_i v_i,   v = e, then what each sublayer or block added to h
+h  <- h + F_s(x_s),        out = h
+w   = a (plain), a - 1/n (centered), eta_s a (gated),
+      a with a constant source of value 0 (null);   a = softmax_i <q_s * g_s, rms(v_i)>",
+    choices: &[
+        "The released code and the draft differ in places; this follows the code where it was readable.",
+        "An unfinished last block never becomes a source, and the read-out is the plain stream.",
+        "Queries, gains and gates are not decayed.",
+    ],
+};
 
 /// Parameters of sites `0..L`; those of site 0 exist but are not used. `<site>res_gate` `[1]`, zero, with `gated` only.
 #[must_use]

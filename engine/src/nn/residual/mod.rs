@@ -3,6 +3,7 @@
 //! Each mechanism is one file with its equations, its parameters and its [`ResidualPath`]. This file is the only place
 //! that knows them all.
 
+pub mod about;
 pub mod attn_res;
 pub mod config;
 pub mod dar;
@@ -10,6 +11,7 @@ pub mod delta;
 pub mod path;
 pub mod standard;
 
+pub use about::About;
 pub use config::{
     DarRoute, DeltaMode, Gates, Granularity, Projection, ReadMode, ResidualConfig, TransparentInit,
 };

@@ -1,9 +1,21 @@
 //! The ordinary residual stream: `h <- h + F_s(h)`, `out = h` (section 4.1 of the checkpoint format).
 
+use super::about::About;
 use super::path::ResidualPath;
 use crate::error::{Error, Result};
 use crate::ops::add::add;
 use crate::tape::{Tape, Tensor};
+
+/// For `braid list` and the window.
+pub const ABOUT: About = About {
+    summary: "every sublayer adds to one stream and reads all of it",
+    paper: "",
+    equations: "\
+h <- e
+x_s = h,   h <- h + F_s(x_s)
+out = h",
+    choices: &[],
+};
 
 /// The running sum.
 #[derive(Debug, Default)]

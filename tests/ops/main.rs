@@ -15,5 +15,6 @@ mod rms_norm;
 mod rope;
 mod scaled_add;
 mod slot_add;
+mod stream_mix;
 mod swiglu;
 mod threads;

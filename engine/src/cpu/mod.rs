@@ -26,6 +26,7 @@ mod rope;
 mod scaled_add;
 mod slot_add;
 mod square_sum;
+mod stream_mix;
 mod swiglu;
 
 use std::any::Any;

@@ -3,7 +3,7 @@
 use super::{
     Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
     dual_gates, dual_write, embedding, matmul, rms_norm, rope, scaled_add, slot_add, square_sum,
-    swiglu,
+    stream_mix, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -57,6 +57,8 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("scaled_add", "backward_scale") => scaled_add::backward_scale,
         ("square_sum", "squares") => square_sum::squares,
         ("square_sum", "sums") => square_sum::sums,
+        ("stream_mix", "forward") => stream_mix::forward,
+        ("stream_mix", "backward_weights") => stream_mix::backward_weights,
         ("swiglu", "forward") => swiglu::forward,
         ("swiglu", "backward") => swiglu::backward,
         ("slot_add", "forward") => slot_add::forward,

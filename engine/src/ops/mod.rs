@@ -16,4 +16,5 @@ pub mod rms_norm;
 pub mod rope;
 pub mod scaled_add;
 pub mod slot_add;
+pub mod stream_mix;
 pub mod swiglu;

@@ -20,6 +20,7 @@ mod rms_norm;
 mod rope;
 mod scaled_add;
 mod square_sum;
+mod stream_mix;
 mod swiglu;
 
 use super::Twin;
@@ -70,6 +71,8 @@ pub(super) fn twin(kernel: &Kernel) -> Option<Twin<f32>> {
         ("scaled_add", "backward_o") => scaled_add::backward_o,
         ("scaled_add", "backward_scale") => scaled_add::backward_scale,
         ("square_sum", "squares") => square_sum::squares,
+        ("stream_mix", "forward") => stream_mix::forward,
+        ("stream_mix", "backward_weights") => stream_mix::backward_weights,
         ("swiglu", "forward") => swiglu::forward,
         ("swiglu", "backward") => swiglu::backward,
         _ => return None,

@@ -335,7 +335,7 @@ async fn evaluate(
             .flat_map(|row| row[gate.columns.clone()].to_vec());
         got.insert(
             format!("gate.{}.{}", gate.site, gate.name),
-            per_token(columns.collect()),
+            Numbers::new(rows.iter().chain(&gate.shape).copied(), columns.collect()),
         );
     }
 

@@ -25,6 +25,7 @@ fn extra_parameters_follow_the_formulas() {
                 l * (3 * d + 5) + 3 * d + 2,
             ),
             (r#"{"kind": "dar"}"#, l * (9 * d + 5) + 5 * d + 2),
+            (r#"{"kind": "mhc2_matched"}"#, l * (6 * d + 5)),
         ] {
             assert_eq!(
                 routing_parameters(residual, layers),

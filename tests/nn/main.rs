@@ -7,7 +7,7 @@ mod memory;
 
 /// Every mechanism and option that is implemented, with the number of layers to try it on (the last block is
 /// unfinished in some).
-pub const MECHANISMS: [(&str, u32); 17] = [
+pub const MECHANISMS: [(&str, u32); 18] = [
     (r#"{"kind": "standard"}"#, 2),
     (r#"{"kind": "attn_res", "sublayers_per_block": 1}"#, 3),
     (r#"{"kind": "attn_res", "sublayers_per_block": 2}"#, 3),
@@ -43,4 +43,5 @@ pub const MECHANISMS: [(&str, u32); 17] = [
         r#"{"kind": "dar", "layers_per_block": 1, "route": "fixed_kv"}"#,
         2,
     ),
+    (r#"{"kind": "mhc2_matched"}"#, 2),
 ];

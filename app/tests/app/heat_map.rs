@@ -21,6 +21,9 @@ fn site(site: u32, kind: &'static str, streams: Vec<StreamStats>) -> SiteStats {
         alpha: None,
         rho: None,
         beta: None,
+        read: None,
+        write: None,
+        mix: None,
     }
 }
 

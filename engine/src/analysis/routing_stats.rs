@@ -40,6 +40,15 @@ pub struct SiteStats {
     /// Write gates of the two streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<Vec<f64>>,
+    /// Weight of each stream in the branch input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<Vec<f64>>,
+    /// Factor with which the branch output is added to each stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<Vec<f64>>,
+    /// Weights with which the streams are mixed, a list for each row of the matrix that the checkpoint format defines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mix: Option<Vec<Vec<f64>>>,
 }
 
 /// What kind of sublayer a site is, in a model of `sublayers` sublayers.
@@ -114,6 +123,9 @@ pub fn site_stats(
                     alpha: None,
                     rho: None,
                     beta: None,
+                    read: None,
+                    write: None,
+                    mix: None,
                 });
                 sites.len() - 1
             })
@@ -136,6 +148,12 @@ pub fn site_stats(
             "alpha" => sites[position].alpha = Some(means),
             "rho" => sites[position].rho = means.first().copied(),
             "beta" => sites[position].beta = Some(means),
+            "read" => sites[position].read = Some(means),
+            "write" => sites[position].write = Some(means),
+            "mix" => {
+                let row = gate.shape.last().copied().unwrap_or(1).max(1);
+                sites[position].mix = Some(means.chunks(row).map(<[f64]>::to_vec).collect());
+            }
             _ => {}
         }
     }

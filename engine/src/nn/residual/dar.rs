@@ -21,11 +21,12 @@
 
 use super::about::About;
 use super::config::{DarRoute, Gates};
+use super::dual;
 use super::path::{Gate, ResidualPath, Routing, site_prefix, source_name};
 use crate::error::{Error, Result};
 use crate::models::config::ModelConfig;
 use crate::ops::depth_attention::{DepthMix, depth_attention};
-use crate::ops::dual_gates::{GateParams, ReadGate, WriteGates, dual_gates};
+use crate::ops::dual_gates::{ReadGate, dual_gates};
 use crate::ops::dual_write::dual_write;
 use crate::params::{Init, ParamSpec};
 use crate::tape::{History, Slot, Tape, Tensor};
@@ -62,29 +63,8 @@ pub fn parameters(config: &ModelConfig, gates: Gates) -> Vec<ParamSpec> {
         };
         add("query", [2, d].into(), Init::Constant(0.0));
         add("key_norm.weight", [d].into(), Init::Constant(1.0));
-        let sign = if site.is_multiple_of(2) { 0.5 } else { -0.5 };
-        let biases = [
-            ("alpha", vec![0.0, 0.0]),
-            ("rho", vec![2.0]),
-            ("beta", vec![sign, -sign]),
-        ];
-        for (name, bias) in biases {
-            if site == config.sublayers() && name != "alpha" {
-                continue;
-            }
-            add(
-                &format!("{name}.bias"),
-                [bias.len() as u32].into(),
-                Init::Values(bias),
-            );
-            if gates == Gates::Dynamic {
-                add(
-                    &format!("{name}.weight"),
-                    [2, d].into(),
-                    Init::Constant(0.0),
-                );
-            }
-        }
+        let write = site < config.sublayers();
+        specs.extend(dual::parameters(&prefix, d, site, gates, write));
     }
     specs
 }
@@ -131,41 +111,6 @@ impl Dar {
             routing: Vec::new(),
             published_gates: Vec::new(),
         }
-    }
-
-    /// The gate parameters of a site.
-    fn gate_params(&self, tape: &mut Tape, site: u32) -> Result<GateParams> {
-        let prefix = format!("{}dar.", site_prefix(&self.config, site));
-        let mut bias = |name: &str| tape.parameter(&format!("{prefix}{name}.bias"));
-        let alpha_bias = bias("alpha")?;
-        let write = if site < self.config.sublayers() {
-            Some((bias("rho")?, bias("beta")?))
-        } else {
-            None
-        };
-        let dynamic = self.gates == Gates::Dynamic;
-        let mut weight = |name: &str| {
-            if dynamic {
-                tape.parameter(&format!("{prefix}{name}.weight")).map(Some)
-            } else {
-                Ok(None)
-            }
-        };
-        let alpha_weight = weight("alpha")?;
-        let write = match write {
-            Some((rho_bias, beta_bias)) => Some(WriteGates {
-                rho_bias,
-                rho_weight: weight("rho")?,
-                beta_bias,
-                beta_weight: weight("beta")?,
-            }),
-            None => None,
-        };
-        Ok(GateParams {
-            alpha_bias,
-            alpha_weight,
-            write,
-        })
     }
 
     fn mix(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
@@ -215,22 +160,11 @@ impl Dar {
             sources: names.clone(),
         }));
 
-        let params = self.gate_params(tape, site)?;
+        let write = site < self.config.sublayers();
+        let params = dual::gate_params(tape, &prefix, self.gates, write)?;
         let (x, gates) = dual_gates(tape, streams, &params, ReadGate::Softmax, eps)?;
-        tape.watch(|| format!("gates.{site}"), gates);
-        let columns: &[_] = if params.write.is_some() {
-            &[("alpha", 0..2), ("rho", 2..3), ("beta", 3..5)]
-        } else {
-            &[("alpha", 0..2)]
-        };
         self.published_gates
-            .extend(columns.iter().cloned().map(|(name, columns)| Gate {
-                site,
-                name,
-                tensor: format!("gates.{site}"),
-                columns,
-                width: 5,
-            }));
+            .extend(dual::publish(tape, site, gates, write));
         self.open_gates = Some(gates);
         Ok(x)
     }

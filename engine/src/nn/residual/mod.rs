@@ -8,6 +8,8 @@ pub mod attn_res;
 pub mod config;
 pub mod dar;
 pub mod delta;
+mod dual;
+pub mod mhc2_matched;
 pub mod path;
 pub mod standard;
 
@@ -23,7 +25,7 @@ use crate::params::ParamSpec;
 use crate::tape::Tape;
 
 fn not_yet(kind: &str) -> Error {
-    let known = "standard, attn_res, delta, dar";
+    let known = "standard, attn_res, delta, dar, mhc2_matched";
     Error::config(
         "residual.kind",
         format!("\"{kind}\" is not implemented in this version; use one of {known}"),
@@ -41,6 +43,7 @@ impl ResidualConfig {
             Self::AttnRes { .. } => attn_res::parameters(model),
             Self::Delta { mode, .. } => delta::parameters(model, mode),
             Self::Dar { gates, .. } => dar::parameters(model, gates),
+            Self::Mhc2Matched {} => mhc2_matched::parameters(model),
             _ => return Err(not_yet(self.kind())),
         })
     }
@@ -94,6 +97,7 @@ impl ResidualConfig {
                 include_partial,
                 rows,
             )),
+            Self::Mhc2Matched {} => Box::new(mhc2_matched::Mhc2Matched::new(tape, model, rows)),
             _ => return Err(not_yet(self.kind())),
         })
     }

@@ -77,6 +77,8 @@ pub struct Gate {
     pub tensor: String,
     /// Its columns.
     pub columns: std::ops::Range<usize>,
+    /// What they are for each token: `[n]`, or a matrix `[n, n]`, row-major. The product is the number of columns.
+    pub shape: Vec<usize>,
     /// Columns of the whole tensor.
     pub width: usize,
 }

@@ -20,12 +20,14 @@ mod depth_attention;
 mod dual_gates;
 mod dual_write;
 mod embedding;
+mod inverse_rms;
 mod matmul;
 mod rms_norm;
 mod rope;
 mod scaled_add;
 mod slot_add;
 mod square_sum;
+mod stream_coefficients;
 mod stream_mix;
 mod swiglu;
 

@@ -2,8 +2,8 @@
 
 use super::{
     Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
-    dual_gates, dual_write, embedding, matmul, rms_norm, rope, scaled_add, slot_add, square_sum,
-    stream_mix, swiglu,
+    dual_gates, dual_write, embedding, inverse_rms, matmul, rms_norm, rope, scaled_add, slot_add,
+    square_sum, stream_coefficients, stream_mix, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -44,6 +44,8 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("embedding", "backward_links") => embedding::backward_links,
         ("embedding", "backward_clear") => embedding::backward_clear,
         ("embedding", "backward") => embedding::backward,
+        ("inverse_rms", "forward") => inverse_rms::forward,
+        ("inverse_rms", "backward") => inverse_rms::backward,
         ("matmul" | "matmul_vec4", "nt") => matmul::nt,
         ("matmul" | "matmul_vec4", "nn") => matmul::nn,
         ("matmul" | "matmul_vec4", "tn") => matmul::tn,
@@ -57,6 +59,11 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("scaled_add", "backward_scale") => scaled_add::backward_scale,
         ("square_sum", "squares") => square_sum::squares,
         ("square_sum", "sums") => square_sum::sums,
+        ("stream_coefficients", "forward") => stream_coefficients::forward,
+        ("stream_coefficients", "backward_dots") => stream_coefficients::backward_dots,
+        ("stream_coefficients", "backward_factors") => stream_coefficients::backward_factors,
+        ("stream_coefficients", "backward_params") => stream_coefficients::backward_params,
+        ("stream_coefficients", "backward_params_sum") => stream_coefficients::backward_params_sum,
         ("stream_mix", "forward") => stream_mix::forward,
         ("stream_mix", "backward_weights") => stream_mix::backward_weights,
         ("swiglu", "forward") => swiglu::forward,

@@ -15,6 +15,7 @@ mod dual_gates;
 mod dual_write;
 mod elementwise;
 mod embedding;
+mod inverse_rms;
 mod matmul;
 mod rms_norm;
 mod rope;
@@ -59,6 +60,8 @@ pub(super) fn twin(kernel: &Kernel) -> Option<Twin<f32>> {
         ("embedding", "forward") => embedding::forward,
         ("embedding", "backward_links") => embedding::backward_links,
         ("embedding", "backward") => embedding::backward,
+        ("inverse_rms", "forward") => inverse_rms::forward,
+        ("inverse_rms", "backward") => inverse_rms::backward,
         ("matmul" | "matmul_vec4", "nt") => matmul::nt,
         ("matmul" | "matmul_vec4", "nn") => matmul::nn,
         ("matmul" | "matmul_vec4", "tn") => matmul::tn,

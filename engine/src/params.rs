@@ -62,6 +62,13 @@ impl ParamSpec {
         }
     }
 
+    /// The same parameter, decayed.
+    #[must_use]
+    pub fn decayed(mut self) -> Self {
+        self.group.decay = true;
+        self
+    }
+
     /// A parameter of the residual mechanism, not decayed.
     pub fn routing(name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> Self {
         Self {

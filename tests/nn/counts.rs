@@ -26,6 +26,14 @@ fn extra_parameters_follow_the_formulas() {
             ),
             (r#"{"kind": "dar"}"#, l * (9 * d + 5) + 5 * d + 2),
             (r#"{"kind": "mhc2_matched"}"#, l * (6 * d + 5)),
+            (
+                r#"{"kind": "hyper_connections", "streams": 3, "dynamic": false}"#,
+                l * 3 * 5,
+            ),
+            (
+                r#"{"kind": "hyper_connections", "streams": 4}"#,
+                l * (6 * d + 4 * 6 + 2),
+            ),
         ] {
             assert_eq!(
                 routing_parameters(residual, layers),

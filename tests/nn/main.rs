@@ -7,7 +7,7 @@ mod memory;
 
 /// Every mechanism and option that is implemented, with the number of layers to try it on (the last block is
 /// unfinished in some).
-pub const MECHANISMS: [(&str, u32); 18] = [
+pub const MECHANISMS: [(&str, u32); 23] = [
     (r#"{"kind": "standard"}"#, 2),
     (r#"{"kind": "attn_res", "sublayers_per_block": 1}"#, 3),
     (r#"{"kind": "attn_res", "sublayers_per_block": 2}"#, 3),
@@ -44,4 +44,12 @@ pub const MECHANISMS: [(&str, u32); 18] = [
         2,
     ),
     (r#"{"kind": "mhc2_matched"}"#, 2),
+    (
+        r#"{"kind": "hyper_connections", "streams": 2, "dynamic": false}"#,
+        2,
+    ),
+    (r#"{"kind": "hyper_connections", "streams": 2}"#, 3),
+    (r#"{"kind": "hyper_connections", "streams": 1}"#, 2),
+    (r#"{"kind": "hyper_connections", "streams": 3}"#, 2),
+    (r#"{"kind": "hyper_connections", "streams": 4}"#, 2),
 ];

@@ -50,15 +50,20 @@ impl Net {
         for (number, spec) in parameters.specs().iter().enumerate() {
             let mut rng = stream(seed, &format!("random/{}", spec.name));
             let matrix = spec.shape.dims().len() == 2 && spec.shape.dims()[0] > 2;
-            let spread = if matrix {
-                0.7 / f64::from(spec.shape.last()).sqrt()
-            } else {
-                0.3
-            };
+            // Reads of equal streams that cancel leave nothing for the norm behind them: their sum stays near one.
+            let spread =
+                if spec.name.contains(".attn_hc.read") || spec.name.contains(".mlp_hc.read") {
+                    0.1
+                } else if matrix {
+                    0.7 / f64::from(spec.shape.last()).sqrt()
+                } else {
+                    0.3
+                };
             for (element, value) in net.values[parameters.range(number)].iter_mut().enumerate() {
                 let start = match &spec.init {
                     Init::Constant(value) => *value,
                     Init::Values(values) => values[element],
+                    Init::Identity if element % (spec.shape.last() as usize + 1) == 0 => 1.0,
                     _ => 0.0,
                 };
                 let normal: f64 = StandardNormal.sample(&mut rng);

@@ -9,9 +9,11 @@ pub mod config;
 pub mod dar;
 pub mod delta;
 mod dual;
+pub mod hyper_connections;
 pub mod mhc2_matched;
 pub mod path;
 pub mod standard;
+mod streams;
 
 pub use about::About;
 pub use config::{
@@ -25,7 +27,7 @@ use crate::params::ParamSpec;
 use crate::tape::Tape;
 
 fn not_yet(kind: &str) -> Error {
-    let known = "standard, attn_res, delta, dar, mhc2_matched";
+    let known = "standard, attn_res, delta, dar, mhc2_matched, hyper_connections";
     Error::config(
         "residual.kind",
         format!("\"{kind}\" is not implemented in this version; use one of {known}"),
@@ -44,6 +46,9 @@ impl ResidualConfig {
             Self::Delta { mode, .. } => delta::parameters(model, mode),
             Self::Dar { gates, .. } => dar::parameters(model, gates),
             Self::Mhc2Matched {} => mhc2_matched::parameters(model),
+            Self::HyperConnections { streams, dynamic } => {
+                hyper_connections::parameters(model, streams, dynamic)
+            }
             _ => return Err(not_yet(self.kind())),
         })
     }
@@ -98,6 +103,9 @@ impl ResidualConfig {
                 rows,
             )),
             Self::Mhc2Matched {} => Box::new(mhc2_matched::Mhc2Matched::new(tape, model, rows)),
+            Self::HyperConnections { streams, dynamic } => Box::new(
+                hyper_connections::HyperConnections::new(model, streams, dynamic, rows),
+            ),
             _ => return Err(not_yet(self.kind())),
         })
     }

@@ -11,6 +11,7 @@ mod dual_write;
 mod embedding;
 mod inverse_rms;
 mod matmul;
+mod mhc_gates;
 mod random_shapes;
 mod rms_norm;
 mod rope;

@@ -18,6 +18,7 @@
 mod executors;
 pub mod net;
 pub mod source;
+pub mod vectors;
 
 use std::collections::BTreeMap;
 use std::ops::Index;

@@ -22,6 +22,7 @@ mod dual_write;
 mod embedding;
 mod inverse_rms;
 mod matmul;
+mod mhc_gates;
 mod rms_norm;
 mod rope;
 mod scaled_add;

@@ -2,8 +2,8 @@
 
 use super::{
     Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
-    dual_gates, dual_write, embedding, inverse_rms, matmul, rms_norm, rope, scaled_add, slot_add,
-    square_sum, stream_coefficients, stream_mix, swiglu,
+    dual_gates, dual_write, embedding, inverse_rms, matmul, mhc_gates, rms_norm, rope, scaled_add,
+    slot_add, square_sum, stream_coefficients, stream_mix, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -49,6 +49,8 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("matmul" | "matmul_vec4", "nt") => matmul::nt,
         ("matmul" | "matmul_vec4", "nn") => matmul::nn,
         ("matmul" | "matmul_vec4", "tn") => matmul::tn,
+        ("mhc_gates", "forward") => mhc_gates::forward,
+        ("mhc_gates", "backward") => mhc_gates::backward,
         ("rms_norm", "forward") => rms_norm::forward,
         ("rms_norm", "backward") => rms_norm::backward,
         ("rms_norm", "backward_gain") => rms_norm::backward_gain,

@@ -13,6 +13,7 @@ pub mod dual_write;
 pub mod embedding;
 pub mod inverse_rms;
 pub mod matmul;
+pub mod mhc_gates;
 pub mod rms_norm;
 pub mod rope;
 pub mod scaled_add;

@@ -17,6 +17,7 @@ mod elementwise;
 mod embedding;
 mod inverse_rms;
 mod matmul;
+mod mhc_gates;
 mod rms_norm;
 mod rope;
 mod scaled_add;
@@ -65,6 +66,8 @@ pub(super) fn twin(kernel: &Kernel) -> Option<Twin<f32>> {
         ("matmul" | "matmul_vec4", "nt") => matmul::nt,
         ("matmul" | "matmul_vec4", "nn") => matmul::nn,
         ("matmul" | "matmul_vec4", "tn") => matmul::tn,
+        ("mhc_gates", "forward") => mhc_gates::forward,
+        ("mhc_gates", "backward") => mhc_gates::backward,
         ("rms_norm", "forward") => rms_norm::forward,
         ("rms_norm", "backward") => rms_norm::backward,
         ("rms_norm", "backward_gain") => rms_norm::backward_gain,

@@ -160,7 +160,7 @@ fn everything_that_is_recorded_twice_is_the_same_plan() {
 }
 
 /// Residual mechanisms, and widths that are and are not multiples of anything.
-const MODELS: [(&str, u32, u32); 6] = [
+const MODELS: [(&str, u32, u32); 9] = [
     (r#"{"kind": "standard"}"#, 128, 4),
     (r#"{"kind": "standard"}"#, 65, 1),
     (r#"{"kind": "attn_res", "sublayers_per_block": 1}"#, 96, 6),
@@ -171,6 +171,9 @@ const MODELS: [(&str, u32, u32); 6] = [
         66,
         7,
     ),
+    (r#"{"kind": "mhc2_matched"}"#, 66, 6),
+    (r#"{"kind": "hyper_connections", "streams": 3}"#, 65, 6),
+    (r#"{"kind": "mhc", "streams": 4}"#, 96, 6),
 ];
 
 #[test]

@@ -24,6 +24,10 @@ pub enum Init {
     Identity,
     /// Independent normal numbers with this standard deviation.
     Normal(f64),
+    /// Independent uniform numbers between minus and plus this.
+    Uniform(f64),
+    /// One of these lists of values, each as likely as the others.
+    OneOf(Vec<Vec<f64>>),
 }
 
 /// What a parameter belongs to: the optimiser treats each group alike.
@@ -205,6 +209,19 @@ impl Parameters {
                     .for_each(|v| *v = 1.0),
                 Init::Normal(deviation) => {
                     random::fill_normal(values, *deviation, seed, &spec.name)
+                }
+                Init::Uniform(bound) => {
+                    let mut rng = random::stream(seed, &spec.name);
+                    for value in values {
+                        *value = ((2.0 * random::uniform(&mut rng) - 1.0) * bound) as f32;
+                    }
+                }
+                Init::OneOf(lists) => {
+                    let mut rng = random::stream(seed, &spec.name);
+                    let chosen = lists.get(random::below(&mut rng, lists.len().max(1)));
+                    for (to, from) in values.iter_mut().zip(chosen.into_iter().flatten()) {
+                        *to = *from as f32;
+                    }
                 }
             }
         }

@@ -41,7 +41,7 @@ fn missing_keys_have_the_defaults_of_the_format() {
             r#"{"kind":"dar","layers_per_block":1,"route":"dar","gates":"dynamic","include_partial":true}"#,
             r#"{"kind":"mhc2_matched"}"#,
             r#"{"kind":"hyper_connections","streams":2,"dynamic":true}"#,
-            r#"{"kind":"mhc","streams":2,"projection":"sinkhorn","sinkhorn_iters":20}"#,
+            r#"{"kind":"mhc","streams":2,"projection":"sinkhorn","sinkhorn_iters":20,"init":"p0"}"#,
             r#"{"kind":"dense_former","dilation":1,"period":1}"#,
             r#"{"kind":"transparent","init":"uniform"}"#,
             r#"{"kind":"cumulative","read":"replace"}"#,

@@ -34,6 +34,8 @@ fn extra_parameters_follow_the_formulas() {
                 r#"{"kind": "hyper_connections", "streams": 4}"#,
                 l * (6 * d + 4 * 6 + 2),
             ),
+            (r#"{"kind": "mhc", "streams": 2}"#, l * (16 * d + 11)),
+            (r#"{"kind": "mhc", "streams": 4}"#, l * (96 * d + 27)),
         ] {
             assert_eq!(
                 routing_parameters(residual, layers),

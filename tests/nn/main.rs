@@ -7,7 +7,7 @@ mod memory;
 
 /// Every mechanism and option that is implemented, with the number of layers to try it on (the last block is
 /// unfinished in some).
-pub const MECHANISMS: [(&str, u32); 23] = [
+pub const MECHANISMS: [(&str, u32); 28] = [
     (r#"{"kind": "standard"}"#, 2),
     (r#"{"kind": "attn_res", "sublayers_per_block": 1}"#, 3),
     (r#"{"kind": "attn_res", "sublayers_per_block": 2}"#, 3),
@@ -52,4 +52,12 @@ pub const MECHANISMS: [(&str, u32); 23] = [
     (r#"{"kind": "hyper_connections", "streams": 1}"#, 2),
     (r#"{"kind": "hyper_connections", "streams": 3}"#, 2),
     (r#"{"kind": "hyper_connections", "streams": 4}"#, 2),
+    (r#"{"kind": "mhc", "streams": 1}"#, 2),
+    (r#"{"kind": "mhc", "streams": 2}"#, 3),
+    (
+        r#"{"kind": "mhc", "streams": 2, "projection": "exact2"}"#,
+        2,
+    ),
+    (r#"{"kind": "mhc", "streams": 3, "sinkhorn_iters": 5}"#, 2),
+    (r#"{"kind": "mhc", "streams": 4}"#, 2),
 ];

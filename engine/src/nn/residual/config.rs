@@ -82,6 +82,9 @@ pub enum ResidualConfig {
         /// Iterations of `projection = "sinkhorn"`.
         #[serde(default = "twenty")]
         sinkhorn_iters: u32,
+        /// Initial values: whose they are. Not a key of the format, whose default they extend.
+        #[serde(default)]
+        init: MhcInit,
     },
     /// Depth-weighted averages of layer outputs (4.9).
     DenseFormer {
@@ -189,6 +192,21 @@ pub enum Projection {
     Sinkhorn,
     /// Closed form for two streams.
     Exact2,
+}
+
+/// Initial values of `mhc`: the paper states only the gate scales. `nn::residual::mhc` has the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MhcInit {
+    /// Those of the checkpoint format: the standard model, with streams that will part.
+    #[default]
+    P0,
+    /// Those of Megatron-core.
+    Megatron,
+    /// Those of MindFormers.
+    Mindformers,
+    /// Those of the repository mhc-lite.
+    MhcLite,
 }
 
 /// Initial logits of `transparent`.
@@ -353,6 +371,7 @@ impl ResidualConfig {
                 streams,
                 projection,
                 sinkhorn_iters,
+                ..
             } => {
                 check_streams(streams)?;
                 if projection == Projection::Exact2 && streams != 2 {

@@ -10,6 +10,7 @@ pub mod dar;
 pub mod delta;
 mod dual;
 pub mod hyper_connections;
+pub mod mhc;
 pub mod mhc2_matched;
 pub mod path;
 pub mod standard;
@@ -17,7 +18,8 @@ mod streams;
 
 pub use about::About;
 pub use config::{
-    DarRoute, DeltaMode, Gates, Granularity, Projection, ReadMode, ResidualConfig, TransparentInit,
+    DarRoute, DeltaMode, Gates, Granularity, MhcInit, Projection, ReadMode, ResidualConfig,
+    TransparentInit,
 };
 pub use path::{Gate, ResidualPath, Routing, site_prefix};
 
@@ -27,7 +29,7 @@ use crate::params::ParamSpec;
 use crate::tape::Tape;
 
 fn not_yet(kind: &str) -> Error {
-    let known = "standard, attn_res, delta, dar, mhc2_matched, hyper_connections";
+    let known = "standard, attn_res, delta, dar, mhc2_matched, hyper_connections, mhc";
     Error::config(
         "residual.kind",
         format!("\"{kind}\" is not implemented in this version; use one of {known}"),
@@ -49,6 +51,7 @@ impl ResidualConfig {
             Self::HyperConnections { streams, dynamic } => {
                 hyper_connections::parameters(model, streams, dynamic)
             }
+            Self::Mhc { streams, init, .. } => mhc::parameters(model, streams, init),
             _ => return Err(not_yet(self.kind())),
         })
     }
@@ -106,6 +109,18 @@ impl ResidualConfig {
             Self::HyperConnections { streams, dynamic } => Box::new(
                 hyper_connections::HyperConnections::new(model, streams, dynamic, rows),
             ),
+            Self::Mhc {
+                streams,
+                projection,
+                sinkhorn_iters,
+                ..
+            } => Box::new(mhc::Mhc::new(
+                model,
+                streams,
+                projection,
+                sinkhorn_iters,
+                rows,
+            )),
             _ => return Err(not_yet(self.kind())),
         })
     }

@@ -4,6 +4,9 @@ mod counts;
 mod gradients;
 mod invariants;
 mod memory;
+mod same_start;
+mod stream_vectors;
+mod streams;
 
 /// Every mechanism and option that is implemented, with the number of layers to try it on (the last block is
 /// unfinished in some).

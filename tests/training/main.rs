@@ -1,5 +1,6 @@
 //! Training: optimiser, schedules, trainer.
 
+mod mechanisms;
 mod optim;
 mod repeatable;
 mod schedule;

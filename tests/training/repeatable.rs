@@ -9,7 +9,7 @@ use braid_engine::optim::{Schedule, ScheduleKind, UpdateConfig};
 use braid_engine::trainer::{StepResult, TrainConfig, Trainer};
 use braid_tests::{executors, gpu_executor};
 
-fn config() -> TrainConfig {
+pub(crate) fn config() -> TrainConfig {
     TrainConfig {
         batch: Batch {
             sequences: 3,
@@ -38,11 +38,21 @@ fn config() -> TrainConfig {
 }
 
 fn trainer_with(executor: Box<dyn Executor>, config: TrainConfig) -> Trainer {
+    let residual = r#"{"kind": "dar", "layers_per_block": 2}"#;
+    trainer_of(residual, executor, config)
+}
+
+/// A trainer of a small model with this residual mechanism.
+pub(crate) fn trainer_of(
+    residual: &str,
+    executor: Box<dyn Executor>,
+    config: TrainConfig,
+) -> Trainer {
     let data = Dataset::Task(Task::new(TaskKind::Copy, 40).expect("fits"));
     let text = format!(
         r#"{{"vocab_size": {}, "hidden_size": 20, "intermediate_size": 24, "num_hidden_layers": 3,
             "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 10,
-            "residual": {{"kind": "dar", "layers_per_block": 2}}}}"#,
+            "residual": {residual}}}"#,
         data.vocab_size()
     );
     let model = ModelConfig::from_json(&text).expect("valid");
@@ -54,7 +64,7 @@ fn trainer(executor: Box<dyn Executor>) -> Trainer {
 }
 
 /// Losses, norms, parameters and moments after `steps` more steps.
-fn train(trainer: &mut Trainer, steps: usize) -> (Vec<StepResult>, [Vec<f32>; 3]) {
+pub(crate) fn train(trainer: &mut Trainer, steps: usize) -> (Vec<StepResult>, [Vec<f32>; 3]) {
     for _ in 0..steps {
         trainer.step().expect("runs");
     }
@@ -66,7 +76,7 @@ fn train(trainer: &mut Trainer, steps: usize) -> (Vec<StepResult>, [Vec<f32>; 3]
 }
 
 /// Equality of bits: `==` on floats takes 0 and -0 for equal.
-fn bits(tensors: &[Vec<f32>; 3]) -> Vec<Vec<u32>> {
+pub(crate) fn bits(tensors: &[Vec<f32>; 3]) -> Vec<Vec<u32>> {
     tensors
         .iter()
         .map(|values| values.iter().map(|v| v.to_bits()).collect())

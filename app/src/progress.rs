@@ -120,6 +120,54 @@ impl Progress {
     }
 }
 
+/// A bar while a tokenizer learns, where that takes a while.
+#[derive(Debug)]
+pub struct Learning {
+    began: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Default for Learning {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Learning {
+    /// No bar yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            bar: None,
+        }
+    }
+
+    /// So many merges are learnt.
+    pub fn show(&mut self, merges: usize, of: usize) {
+        if self.bar.is_none() && self.began.elapsed() > Duration::from_millis(500) {
+            let target = ProgressDrawTarget::stderr_with_hz(10);
+            let bar = ProgressBar::with_draw_target(Some(of as u64), target);
+            if let Ok(style) =
+                ProgressStyle::with_template("learning tokens {human_pos}/{human_len} {bar:24}")
+            {
+                bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
+            }
+            self.bar = Some(bar);
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(merges as u64);
+        }
+    }
+
+    /// Take the bar away.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// How the lines of a step begin.
 fn head(step: u64) -> String {
     format!("step {step:>6}   ")

@@ -35,6 +35,9 @@ pub enum Record {
         val_loss: f64,
         /// Tokens that it is a mean over.
         val_tokens: u64,
+        /// The loss as bits per byte of text; files only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bits_per_byte: Option<f64>,
         /// Share of right answers; tasks only.
         #[serde(skip_serializing_if = "Option::is_none")]
         accuracy: Option<f64>,

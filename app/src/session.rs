@@ -447,6 +447,7 @@ impl Session {
             step,
             val_loss: evaluation.val_loss,
             val_tokens: evaluation.tokens,
+            bits_per_byte: evaluation.bits_per_byte,
             accuracy: evaluation.accuracy,
         }];
         if !self.sites.is_empty() {

@@ -63,6 +63,9 @@ pub struct Evaluation {
     pub val_loss: f64,
     /// Tokens that it is a mean over.
     pub tokens: u64,
+    /// The loss as bits per byte of text, which does not depend on the tokenizer:
+    /// `val_loss * tokens / (ln 2 * bytes of these tokens)`; files only.
+    pub bits_per_byte: Option<f64>,
     /// Share of answer positions where the most likely token is right; tasks only.
     pub accuracy: Option<f64>,
 }
@@ -408,6 +411,7 @@ impl Trainer {
         let shape = self.shape();
         let batches = self.data.eval_batch_count(shape, self.config.eval_batches);
         let (mut sum, mut tokens, mut right, mut answers) = (0.0, 0_u64, 0_u64, 0_u64);
+        let mut bytes = Some(0);
         let vocab = self.model.vocab_size as usize;
         for index in 0..batches {
             let batch = self.data.eval_batch(index, shape);
@@ -419,6 +423,10 @@ impl Trainer {
             let read = self.runtime.read(&self.eval, &wanted).await?;
             sum += read[0].to_f64()[..batch.counted].iter().sum::<f64>();
             tokens += batch.counted as u64;
+            for &label in &batch.labels[..batch.counted] {
+                let length = self.data.tokenizer().token_bytes(label);
+                bytes = bytes.zip(length).map(|(sum, length)| sum + length);
+            }
             if let Some(logits) = read.get(1) {
                 let logits = logits.to_f64();
                 for &row in &batch.answers {
@@ -433,6 +441,9 @@ impl Trainer {
         Ok(Evaluation {
             val_loss: sum / tokens.max(1) as f64,
             tokens,
+            bits_per_byte: bytes
+                .filter(|&bytes| bytes > 0)
+                .map(|bytes| sum / (std::f64::consts::LN_2 * bytes as f64)),
             accuracy,
         })
     }

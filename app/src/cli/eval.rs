@@ -72,6 +72,7 @@ pub(super) fn run(args: &EvalArgs) -> Outcome {
             step,
             val_loss: evaluation.val_loss,
             val_tokens: evaluation.tokens,
+            bits_per_byte: evaluation.bits_per_byte,
             accuracy: evaluation.accuracy,
         };
         say(record.to_line());
@@ -88,6 +89,9 @@ pub(super) fn run(args: &EvalArgs) -> Outcome {
         evaluation.val_loss,
         grouped(evaluation.tokens)
     ));
+    if let Some(bits) = evaluation.bits_per_byte {
+        say(format!("           {bits:.4} bits per byte of text"));
+    }
     if let Some(accuracy) = evaluation.accuracy {
         say(format!("answers    {:.1} % right", 100.0 * accuracy));
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use braid_engine::data::{Dataset, Tokenizer};
+use braid_engine::data::{Bpe, Dataset, Tokenizer};
 use braid_engine::device::{Device, Precision};
 use braid_engine::models::config::ModelConfig;
 use braid_engine::trainer::{MemoryPlan, plan_memory};
@@ -14,7 +14,7 @@ use clap::Args;
 use super::{DIVERGED, DeviceArgs, Failure, INTERRUPTED, Outcome, USAGE, notice, paint, say};
 use crate::config::RunConfig;
 use crate::heat_map::heat_map;
-use crate::progress::Progress;
+use crate::progress::{Learning, Progress};
 use crate::records::Record;
 use crate::report::{duration, grouped, memory_table, parameter_table};
 use crate::run_dir::{
@@ -27,6 +27,7 @@ use crate::session::{Session, Start};
 #[command(after_help = "Examples:
   braid train
   braid train --data input.txt --set data.tokenizer=char --set residual.kind=delta
+  braid train --data input.txt --set data.tokenizer=bpe --set data.vocab=2048
   braid train --task depth-recall --set model.layers=6 --steps 3000 --seed 2
   braid train --resume runs/20260101-120000-dar-recall")]
 pub(super) struct TrainArgs {
@@ -119,10 +120,11 @@ fn configuration(args: &TrainArgs) -> Result<RunConfig, Failure> {
     // Flags first: they name the data, which decides which settings there are.
     settings.extend(args.settings.iter().cloned());
     let mut config = RunConfig::parse(&text, &settings)?;
-    if let Some(file) = &mut config.data.file
-        && let Ok(path) = std::path::absolute(&*file)
-    {
-        *file = path.to_string_lossy().into_owned();
+    let files = [&mut config.data.file, &mut config.data.tokenizer_file];
+    for file in files.into_iter().flatten() {
+        if let Ok(path) = std::path::absolute(&*file) {
+            *file = path.to_string_lossy().into_owned();
+        }
     }
     Ok(config)
 }
@@ -136,7 +138,31 @@ pub(super) fn dataset(
         Some(file) => read_bytes(Path::new(file))?,
         None => Vec::new(),
     };
-    Ok(config.dataset(&text, vocabulary)?)
+    let named = match (vocabulary, &config.data.tokenizer_file) {
+        (None, Some(file)) => Some(tokenizer_of(Path::new(file))?),
+        _ => None,
+    };
+    let (mut learning, terminal) = (Learning::new(), std::io::stderr().is_terminal());
+    let mut show = |merges: usize, of: usize| match terminal {
+        true => learning.show(merges, of),
+        false if merges == 1 => notice(format!(
+            "learning {} tokens from the text",
+            grouped(of as u64)
+        )),
+        false => {}
+    };
+    let data = config.dataset(&text, vocabulary.or(named.as_ref()), &mut show);
+    learning.finish();
+    Ok(data?)
+}
+
+/// `data.tokenizer_file`
+fn tokenizer_of(file: &Path) -> Result<Tokenizer, Failure> {
+    let bpe = Bpe::from_json(&read_text(file)?).map_err(|error| {
+        let message = format!("{}: {error}", file.display());
+        Failure::new(USAGE, format!("data.tokenizer_file {message}"))
+    })?;
+    Ok(Tokenizer::Bpe(bpe))
 }
 
 /// `--until`, or the end of the schedule.
@@ -456,6 +482,9 @@ fn conclude(session: &Session, steps: u64, seconds: f64) {
             "val loss   {:.4}, over {tokens} tokens",
             evaluation.val_loss
         ));
+        if let Some(bits) = evaluation.bits_per_byte {
+            say(format!("           {bits:.4} bits per byte of text"));
+        }
         if let Some(accuracy) = evaluation.accuracy {
             say(format!("answers    {:.1} % right", 100.0 * accuracy));
         }

@@ -6,7 +6,7 @@ use serde_json::json;
 use toml::{Table, Value};
 
 use super::fields::{FIELDS, FieldKind};
-use super::{DEFAULT_TASK, DataSection};
+use super::{DEFAULT_TASK, DEFAULT_VOCAB, DataSection};
 
 pub(super) fn is_kind(key: &str) -> bool {
     key == "residual.kind" || key == "feed_forward.kind"
@@ -110,7 +110,9 @@ pub(super) fn overlay(base: &mut Table, layer: Table) -> Result<()> {
         if let Some(Value::Table(old)) = base.get_mut("data") {
             if task {
                 old.remove("file");
-                old.remove("tokenizer");
+                for key in ["tokenizer", "vocab", "tokenizer_file"] {
+                    old.remove(key);
+                }
             }
             if file {
                 old.remove("task");
@@ -299,6 +301,22 @@ pub(super) fn data_section(data: Value) -> Result<DataSection> {
             "is \"{tokenizer}\", but the task {task} has tokens of its own; it is for files"
         );
         return Err(Error::config("data.tokenizer", message));
+    }
+    let bpe = data.tokenizer.as_deref() == Some("bpe");
+    let given = [
+        ("data.vocab", data.vocab.is_some()),
+        ("data.tokenizer_file", data.tokenizer_file.is_some()),
+    ];
+    if let Some((key, _)) = given.iter().find(|(_, given)| *given && !bpe) {
+        let message = "is for data.tokenizer = \"bpe\" only; set that, or leave it out";
+        return Err(Error::config(*key, message));
+    }
+    if given.iter().all(|(_, given)| *given) {
+        let message = "is the size of a vocabulary that is learnt, but data.tokenizer_file names one; leave one of them out";
+        return Err(Error::config("data.vocab", message));
+    }
+    if bpe && data.tokenizer_file.is_none() {
+        data.vocab.get_or_insert(DEFAULT_VOCAB);
     }
     Ok(data)
 }

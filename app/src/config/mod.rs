@@ -87,6 +87,12 @@ pub struct DataSection {
     /// How a file is cut into tokens; absent with a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
+    /// Tokens that BPE learns from the file; only with `tokenizer = "bpe"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vocab: Option<u32>,
+    /// Path of a `tokenizer.json` that is used instead of learning one; only with `tokenizer = "bpe"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokenizer_file: Option<String>,
     /// Share of a file, at its end, that is kept for validation.
     pub val_fraction: f64,
 }
@@ -141,6 +147,9 @@ pub struct LrMult {
 
 /// The task of a run that names no data.
 const DEFAULT_TASK: &str = "recall";
+
+/// `data.vocab` of BPE: enough for short words, and small beside the default model.
+const DEFAULT_VOCAB: u32 = 1024;
 
 /// The configuration of an empty file, as text: what is left out there follows from other fields.
 const DEFAULTS: &str = r#"
@@ -377,11 +386,17 @@ impl RunConfig {
 
     /// The data of this run.
     ///
-    /// `text` is the content of `data.file`, not read for tasks; `vocabulary` is the tokenizer of a run that goes on.
+    /// `text` is the content of `data.file`, not read for tasks; `vocabulary` is the tokenizer of a run that goes on, or
+    /// that of `data.tokenizer_file`. `progress` hears of merges that BPE has learnt, and merges in all.
     ///
     /// # Errors
     /// If the task does not exist, or the text cannot be used.
-    pub fn dataset(&self, text: &[u8], vocabulary: Option<&Tokenizer>) -> Result<Dataset> {
+    pub fn dataset(
+        &self,
+        text: &[u8],
+        vocabulary: Option<&Tokenizer>,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Dataset> {
         let context = self.model.context as usize;
         match &self.data.file {
             Some(file) => {
@@ -391,13 +406,15 @@ impl RunConfig {
                         .map_or_else(|| file.clone(), |name| name.to_string_lossy().into_owned()),
                     tokenizer: match self.data.tokenizer.as_deref() {
                         Some("char") => TokenizerKind::Char,
+                        Some("bpe") => TokenizerKind::Bpe(self.data.vocab.unwrap_or(DEFAULT_VOCAB)),
                         _ => TokenizerKind::Byte,
                     },
                     vocabulary,
                     val_fraction: self.data.val_fraction,
                     context,
                 };
-                Ok(Dataset::Text(TextDataset::new(text, &options)?))
+                let text = TextDataset::with_progress(text, &options, progress)?;
+                Ok(Dataset::Text(text))
             }
             None => {
                 let kind = TaskKind::of(self.data.task.as_deref().unwrap_or(DEFAULT_TASK))?;

@@ -97,6 +97,18 @@ fn a_new_kind_resets_the_other_keys_whatever_the_order() {
 }
 
 #[test]
+fn bpe_has_a_size_unless_a_file_names_its_tokens() {
+    let file = "data.file=a.txt";
+    let learnt = with(&[file, "data.tokenizer=bpe"]).unwrap();
+    assert_eq!(learnt.data.vocab, Some(1024));
+    assert_eq!(RunConfig::parse(&learnt.to_toml(), &[]).unwrap(), learnt);
+    let named = with(&[file, "data.tokenizer=bpe", "data.tokenizer_file=t.json"]).unwrap();
+    assert_eq!(named.data.vocab, None);
+    let other = RunConfig::parse(&learnt.to_toml(), &["data.task=copy".into()]).unwrap();
+    assert_eq!(other.data.vocab, None);
+}
+
+#[test]
 fn settings_change_a_file_and_new_data_replace_old_ones() {
     let file = "[data]\nfile = \"a.txt\"\ntokenizer = \"char\"\n[train]\nlr = 2e-3\n";
     let config =
@@ -181,6 +193,23 @@ fn wrong_types_and_ranges_are_refused_with_field_value_and_range() {
     refused(&["data.val_fraction=1"], &["data.val_fraction: is 1"]);
     refused(&["data.tokenizer=bytes"], &["data.tokenizer", "byte, char"]);
     refused(&["data.tokenizer=char"], &["data.tokenizer", "recall"]);
+    refused(
+        &["data.file=a.txt", "data.vocab=512"],
+        &["data.vocab", "bpe"],
+    );
+    refused(
+        &["data.file=a.txt", "data.tokenizer=bpe", "data.vocab=255"],
+        &["data.vocab: is 255", "256 and 32768"],
+    );
+    refused(
+        &[
+            "data.file=a.txt",
+            "data.tokenizer=bpe",
+            "data.vocab=512",
+            "data.tokenizer_file=t.json",
+        ],
+        &["data.vocab", "data.tokenizer_file"],
+    );
     refused(
         &["residual.layers_per_block=0"],
         &["residual.layers_per_block: is 0"],

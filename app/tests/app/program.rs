@@ -283,6 +283,85 @@ fn a_run_on_a_text_refuses_another_text() {
 }
 
 #[test]
+fn a_run_with_byte_pairs_is_resumed_sampled_and_compared_by_bits() {
+    let place = Place::new();
+    let words = ["näive", "the", "quick", "fox", "jumps", "over", "it"];
+    let text: String = (0..3000_usize)
+        .map(|i| format!("{}{}", words[i * i % 7], [" ", ", ", "\n"][i % 11 % 3]))
+        .collect();
+    fs::write(
+        place.path("text.txt"),
+        [text.as_bytes(), b"\xff\xfe"].concat(),
+    )
+    .unwrap();
+    let data = ["--data", "text.txt", "--set", "data.tokenizer=bpe"];
+    let size = ["--set", "data.vocab=270", "--steps", "4"];
+    let train = |more: &[&str]| {
+        let output = place.train(&[&data, &size, more].concat());
+        ok(&output);
+        stdout(&output)
+    };
+    let said = train(&["--out", "whole"]);
+    assert!(said.contains("bpe tokenizer with 270 tokens"), "{said}");
+    assert!(said.contains("bits per byte"), "{said}");
+    train(&["--out", "parts", "--until", "2"]);
+    ok(&place.braid(&["train", "--resume", "parts", "--device", "cpu"]));
+    let file = |run: &str, name: &str| fs::read(place.path(run).join(name)).unwrap();
+    for name in [
+        "tokenizer.json",
+        "checkpoints/step-000004/model.safetensors",
+    ] {
+        assert!(file("whole", name) == file("parts", name), "{name}");
+    }
+
+    let eval = place.braid(&["eval", "whole", "--device", "cpu", "--json"]);
+    ok(&eval);
+    let eval: Value = serde_json::from_str(stdout(&eval).trim()).unwrap();
+    let number = |key: &str| eval[key].as_f64().unwrap();
+    // A token of this text is longer than a byte, and at most the longest word with its blank.
+    let bits_per_token = number("val_loss") / std::f64::consts::LN_2;
+    let bytes_per_token = bits_per_token / number("bits_per_byte");
+    assert!((1.5..7.0).contains(&bytes_per_token), "{eval}");
+
+    let sample = place.braid(&[
+        "sample",
+        "whole",
+        "--device",
+        "cpu",
+        "--prompt",
+        "the näive",
+        "-n",
+        "20",
+    ]);
+    ok(&sample);
+    assert!(
+        stdout(&sample).starts_with("the näive"),
+        "{}",
+        stdout(&sample)
+    );
+    ok(&place.braid(&["inspect", "whole"]));
+
+    let named = ["--set", "data.tokenizer_file=whole/tokenizer.json"];
+    ok(&place.train(&[&data[..], &named, &["--steps", "1", "--out", "named"]].concat()));
+    assert_eq!(
+        file("whole", "tokenizer.json"),
+        file("named", "tokenizer.json")
+    );
+
+    let fails = |more: &[&str], parts: &[&str]| {
+        check_failure(&place.train(&[&data[..], more].concat()), 2, parts);
+    };
+    fails(
+        &["--set", "data.vocab=30000"],
+        &["data.vocab", "Lower it to at most"],
+    );
+    fs::write(place.path("bad.json"), r#"{"model":{"type":"WordPiece"}}"#).unwrap();
+    let bad = ["--set", "data.tokenizer_file=bad.json"];
+    fails(&bad, &["data.tokenizer_file", "bad.json", "WordPiece"]);
+    fails(&["--set", "data.tokenizer_file=none.json"], &["none.json"]);
+}
+
+#[test]
 fn divergence_stops_the_run_with_a_name_and_keeps_a_checkpoint() {
     let place = Place::new();
     let args = [

@@ -192,6 +192,7 @@ fn records_are_one_line_each_with_null_for_what_is_not_finite() {
         step: 2,
         val_loss: 0.5,
         val_tokens: 7,
+        bits_per_byte: None,
         accuracy: None,
     };
     assert_eq!(

@@ -11,7 +11,7 @@ pub mod tokenizer;
 pub use batches::{BatchShape, Draw, EvalBatch};
 pub use tasks::{Sequence, Task, TaskKind};
 pub use text::{TextDataset, TextOptions};
-pub use tokenizer::{Encoded, StreamDecoder, Tokenizer, TokenizerKind};
+pub use tokenizer::{Bpe, Encoded, StreamDecoder, Tokenizer, TokenizerKind};
 
 /// What a run trains on.
 #[derive(Clone, Debug)]

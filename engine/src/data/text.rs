@@ -1,7 +1,7 @@
 //! A text file as training data: read, cleaned, encoded, and split by position.
 
 use crate::data::batches::{BatchShape, Draw, EvalBatch, Fingerprint};
-use crate::data::tokenizer::{Characters, Tokenizer, TokenizerKind};
+use crate::data::tokenizer::{Bpe, Characters, Tokenizer, TokenizerKind};
 use crate::error::{Error, Result};
 use crate::random;
 
@@ -34,12 +34,24 @@ impl TextDataset {
     /// Read a file's bytes.
     ///
     /// A byte order mark is dropped and Windows line ends become `\n`, if the file is text; both are reported in
-    /// [`TextDataset::notices`]. Bytes that are no text are taken as they are by the byte tokenizer, with a notice.
+    /// [`TextDataset::notices`]. Bytes that are no text are taken as they are by the byte and BPE tokenizers, with a notice.
     ///
     /// # Errors
     /// If the file is empty, too short for the context, UTF-16, or, for the character tokenizer, no UTF-8; with
-    /// `vocabulary`, if the text has characters that the vocabulary lacks.
+    /// `vocabulary`, if the text has characters that the vocabulary lacks; for BPE, as [`Bpe::train`].
     pub fn new(bytes: &[u8], options: &TextOptions<'_>) -> Result<Self> {
+        Self::with_progress(bytes, options, &mut |_, _| ())
+    }
+
+    /// [`TextDataset::new`]; `progress` hears of merges that a BPE tokenizer has learnt, and merges in all.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_progress(
+        bytes: &[u8],
+        options: &TextOptions<'_>,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Self> {
         let TextOptions {
             name,
             val_fraction,
@@ -48,7 +60,7 @@ impl TextDataset {
         } = *options;
         let mut notices = Vec::new();
         let cleaned = clean(bytes, options, &mut notices)?;
-        let (tokenizer, ids) = encode(&cleaned, options)?;
+        let (tokenizer, ids) = encode(&cleaned, options, progress)?;
         let split = |tokens: usize| (tokens as f64 * (1.0 - val_fraction)) as usize;
         let (total, train) = (ids.len(), split(ids.len()));
         let needed = context + 1;
@@ -161,8 +173,8 @@ enum Content {
 fn clean(bytes: &[u8], options: &TextOptions<'_>, notices: &mut Vec<String>) -> Result<Content> {
     let name = options.name;
     let bytes_wanted = match options.vocabulary {
-        Some(tokenizer) => *tokenizer == Tokenizer::Byte,
-        None => options.tokenizer == TokenizerKind::Byte,
+        Some(tokenizer) => !matches!(tokenizer, Tokenizer::Char(_)),
+        None => options.tokenizer != TokenizerKind::Char,
     };
     if bytes.is_empty() {
         return Err(Error::File(format!(
@@ -186,7 +198,7 @@ fn clean(bytes: &[u8], options: &TextOptions<'_>, notices: &mut Vec<String>) -> 
         Err(error) => {
             return Err(Error::File(format!(
                 "{name} is not UTF-8 text (byte {} is {:#04x}), which data.tokenizer = \"char\" needs; convert it to UTF-8, or \
-                 use data.tokenizer = \"byte\", which takes any file",
+                 use data.tokenizer = \"byte\" or \"bpe\", which take any file",
                 error.valid_up_to(),
                 bytes[error.valid_up_to()]
             )));
@@ -233,18 +245,32 @@ fn looks_like_utf16(bytes: &[u8]) -> bool {
     wide(0) || wide(1)
 }
 
-fn encode(content: &Content, options: &TextOptions<'_>) -> Result<(Tokenizer, Vec<u16>)> {
+fn encode(
+    content: &Content,
+    options: &TextOptions<'_>,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<(Tokenizer, Vec<u16>)> {
     let name = options.name;
+    let short = |id: u32| u16::try_from(id).expect("a vocabulary has at most 65,536 tokens");
+    let bytes = match content {
+        Content::Text(text) => text.as_bytes(),
+        Content::Bytes(bytes) => bytes,
+    };
     let tokenizer = match (options.vocabulary, content) {
         (Some(tokenizer), _) => tokenizer.clone(),
+        (None, _) if let TokenizerKind::Bpe(size) = options.tokenizer => {
+            // What is for validation has no part in the vocabulary.
+            let train = (bytes.len() as f64 * (1.0 - options.val_fraction)) as usize;
+            Tokenizer::Bpe(Bpe::train(&bytes[..train], size, progress)?)
+        }
         (None, Content::Text(text)) if options.tokenizer == TokenizerKind::Char => Tokenizer::Char(
             Characters::of(text).map_err(|error| Error::File(format!("{name}: {error}")))?,
         ),
         _ => Tokenizer::Byte,
     };
     let ids = match (&tokenizer, content) {
-        (Tokenizer::Byte, Content::Text(text)) => text.bytes().map(u16::from).collect(),
-        (Tokenizer::Byte, Content::Bytes(bytes)) => bytes.iter().map(|&b| u16::from(b)).collect(),
+        (Tokenizer::Byte, _) => bytes.iter().map(|&b| u16::from(b)).collect(),
+        (Tokenizer::Bpe(bpe), _) => bpe.encode(bytes).into_iter().map(short).collect(),
         (Tokenizer::Char(characters), Content::Text(text)) => {
             let mut ids = Vec::with_capacity(text.len());
             for character in text.chars() {
@@ -255,7 +281,7 @@ fn encode(content: &Content, options: &TextOptions<'_>) -> Result<(Tokenizer, Ve
                         character.escape_debug()
                     ))
                 })?;
-                ids.push(u16::try_from(token).expect("a vocabulary has at most 65,536 tokens"));
+                ids.push(short(token));
             }
             ids
         }

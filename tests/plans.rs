@@ -211,6 +211,7 @@ fn train_on_noop(residual: &str, width: u32, layers: u32, checkpoint: bool) -> R
         weight_decay: 0.1,
         clip: 1.0,
         routing_lr_mult: 1.0,
+        muon: None,
     };
     let limits = runtime.limits();
     let training = runtime.load_model(&plans::training(&config, &parameters, &how, &limits)?)?;

@@ -150,6 +150,11 @@ pub fn memory_table(memory: &MemoryPlan, largest: usize) -> String {
             memory.evaluation.planned,
             format!("  ({} without sharing)", people(memory.evaluation.unshared)),
         ),
+        (
+            "update",
+            memory.update.planned,
+            format!("  ({} without sharing)", people(memory.update.unshared)),
+        ),
         ("all", memory.total(), String::new()),
     ];
     for (name, bytes, note) in rows {

@@ -43,6 +43,7 @@ fn main() -> Result<()> {
             weight_decay: 0.1,
             clip: 1.0,
             routing_lr_mult: 1.0,
+            muon: None,
         },
         seed: 1,
         eval_batches: 20,

@@ -373,6 +373,7 @@ async fn ten_steps(
         weight_decay: optimizer.weight_decay,
         clip: optimizer.grad_clip,
         routing_lr_mult: 1.0,
+        muon: None,
     };
     let parameters = runtime.parameters().clone();
     let update = plans::update(&parameters, &config, &runtime.limits())?;

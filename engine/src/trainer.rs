@@ -79,6 +79,8 @@ pub struct MemoryPlan {
     pub training: MemoryReport,
     /// Evaluation, with and without depth weights.
     pub evaluation: MemoryReport,
+    /// The optimiser's update: partial sums of the norm and, with Muon, stacks of matrices.
+    pub update: MemoryReport,
     /// Kernel calls of one step, update included.
     pub steps: usize,
 }
@@ -87,7 +89,7 @@ impl MemoryPlan {
     /// All bytes.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.parameters + self.training.planned + self.evaluation.planned
+        self.parameters + self.training.planned + self.evaluation.planned + self.update.planned
     }
 }
 
@@ -157,6 +159,7 @@ impl Plans {
             parameters: 4 * self.parameters.arena_len() as u64 * limits.float,
             training: self.train.plan.memory.clone(),
             evaluation,
+            update: self.update.memory.clone(),
             steps: self.train.plan.steps.len() + self.update.steps.len(),
         }
     }

@@ -1,6 +1,7 @@
 //! Training: optimiser, schedules, trainer.
 
 mod mechanisms;
+mod muon;
 mod optim;
 mod repeatable;
 mod schedule;

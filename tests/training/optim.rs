@@ -14,16 +14,17 @@ use braid_engine::tape::Tape;
 use braid_tests::{EXACT, F32, assert_close, executors, oracle};
 use rand_distr::{Distribution, StandardNormal};
 
-const CONFIG: UpdateConfig = UpdateConfig {
+pub(crate) const CONFIG: UpdateConfig = UpdateConfig {
     beta1: 0.9,
     beta2: 0.95,
     eps: 1e-8,
     weight_decay: 0.1,
     clip: 1.0,
     routing_lr_mult: 0.25,
+    muon: None,
 };
-const LR: f64 = 1e-3;
-const NO_LIMIT: u64 = u64::MAX;
+pub(crate) const LR: f64 = 1e-3;
+pub(crate) const NO_LIMIT: u64 = u64::MAX;
 
 /// All four groups, with lengths that are not multiples of anything.
 fn parameters(largest: u32) -> Arc<Parameters> {
@@ -50,7 +51,7 @@ fn noise(len: usize, label: &str) -> Vec<f64> {
 }
 
 /// Optimiser state of a run on one executor.
-struct Run {
+pub(crate) struct Run {
     executor: Box<dyn Executor>,
     parameters: Arc<Parameters>,
     buffers: BTreeMap<External, BufferId>,
@@ -60,7 +61,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(
+    pub(crate) fn new(
         mut executor: Box<dyn Executor>,
         parameters: &Arc<Parameters>,
         config: &UpdateConfig,
@@ -118,7 +119,7 @@ impl Run {
             .expect("fits");
     }
 
-    fn read(&mut self, external: External) -> Vec<f64> {
+    pub(crate) fn read(&mut self, external: External) -> Vec<f64> {
         let len = match external {
             External::Status => STATUS_LEN,
             External::StepScalars => STEP_SCALARS_LEN,
@@ -144,7 +145,7 @@ impl Run {
     }
 
     /// One step with this gradient and loss; `step` counts from 1.
-    fn step(&mut self, step: u64, lr: f64, grads: &[f64], loss: f64) {
+    pub(crate) fn step(&mut self, step: u64, lr: f64, grads: &[f64], loss: f64) {
         self.record(loss);
         self.write(External::Grads, grads);
         let scalars = StepScalars {
@@ -159,7 +160,7 @@ impl Run {
             .expect("runs");
     }
 
-    fn state(&mut self) -> [Vec<f64>; 3] {
+    pub(crate) fn state(&mut self) -> [Vec<f64>; 3] {
         [
             External::Values,
             External::FirstMoment,
@@ -170,7 +171,7 @@ impl Run {
 }
 
 /// A gradient for the whole arena, zero in the padding.
-fn gradient(parameters: &Parameters, step: u64, size: f64) -> Vec<f64> {
+pub(crate) fn gradient(parameters: &Parameters, step: u64, size: f64) -> Vec<f64> {
     let mut arena = vec![0.0; parameters.arena_len()];
     for number in 0..parameters.specs().len() {
         let range = parameters.range(number);
@@ -183,15 +184,15 @@ fn gradient(parameters: &Parameters, step: u64, size: f64) -> Vec<f64> {
 }
 
 /// Section 6 of the checkpoint format, a parameter at a time.
-struct Dull {
-    p: Vec<f64>,
-    m: Vec<f64>,
-    v: Vec<f64>,
-    norm: f64,
+pub(crate) struct Dull {
+    pub(crate) p: Vec<f64>,
+    pub(crate) m: Vec<f64>,
+    pub(crate) v: Vec<f64>,
+    pub(crate) norm: f64,
 }
 
 impl Dull {
-    fn new(parameters: &Parameters) -> Self {
+    pub(crate) fn new(parameters: &Parameters) -> Self {
         let p: Vec<f64> = parameters
             .initial_values(1)
             .into_iter()
@@ -206,7 +207,13 @@ impl Dull {
         }
     }
 
-    fn step(&mut self, parameters: &Parameters, config: &UpdateConfig, t: i32, grads: &[f64]) {
+    pub(crate) fn step(
+        &mut self,
+        parameters: &Parameters,
+        config: &UpdateConfig,
+        t: i32,
+        grads: &[f64],
+    ) {
         self.norm = grads.iter().map(|g| g * g).sum::<f64>().sqrt();
         let mut scale = 1.0;
         if config.clip > 0.0 {

@@ -31,6 +31,7 @@ pub(crate) fn config() -> TrainConfig {
             weight_decay: 0.1,
             clip: 1.0,
             routing_lr_mult: 2.0,
+            muon: None,
         },
         seed: 7,
         eval_batches: 2,

@@ -38,6 +38,7 @@ fn train(kind: TaskKind, steps: u64) -> Evaluation {
             weight_decay: 0.1,
             clip: 1.0,
             routing_lr_mult: 1.0,
+            muon: None,
         },
         seed: 1,
         eval_batches: 10,

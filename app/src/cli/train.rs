@@ -8,10 +8,14 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use braid_engine::data::{Bpe, Dataset, Tokenizer};
 use braid_engine::device::{Device, Precision};
 use braid_engine::models::config::ModelConfig;
+use braid_engine::optim::muon::{Matrices, matrices};
+use braid_engine::params::Parameters;
 use braid_engine::trainer::{MemoryPlan, plan_memory};
 use clap::Args;
 
-use super::{DIVERGED, DeviceArgs, Failure, INTERRUPTED, Outcome, USAGE, notice, paint, say};
+use super::{
+    DIVERGED, DeviceArgs, Failure, INTERRUPTED, Outcome, USAGE, notice, paint, say,
+};
 use crate::config::RunConfig;
 use crate::heat_map::heat_map;
 use crate::progress::{Learning, Progress};
@@ -211,7 +215,7 @@ fn begin(args: &TrainArgs) -> Outcome {
     )?;
     if !args.json {
         say(config.to_toml());
-        introduce(&model, &data, &memory, &headline(&device, &why))?;
+        introduce(&config, &model, &data, &memory, &headline(&device, &why))?;
         say(format!("run        {}\n", out.display()));
     }
     data.notices().iter().for_each(notice);
@@ -261,6 +265,7 @@ fn resume(args: &TrainArgs, folder: &Path) -> Outcome {
     let step = session.trainer().steps_done();
     if !args.json {
         introduce(
+            session.config(),
             &model,
             session.trainer().data(),
             session.trainer().memory(),
@@ -314,7 +319,26 @@ fn mechanism(model: &ModelConfig) -> String {
     words.join(", ")
 }
 
-fn introduce(model: &ModelConfig, data: &Dataset, memory: &MemoryPlan, device: &str) -> Outcome {
+/// What Muon updates, if it does.
+fn optimizer(config: &RunConfig, parameters: &Parameters) -> Option<String> {
+    config.train_config().update.muon?;
+    let all = matrices(parameters);
+    let range = |matrices: &Matrices| parameters.range(matrices.number).len();
+    let numbers: usize = all.iter().map(range).sum();
+    let count: u32 = all.iter().map(|matrices| matrices.count).sum();
+    Some(format!(
+        "muon for {count} matrices ({} parameters), adamw for the rest",
+        grouped(numbers as u64)
+    ))
+}
+
+fn introduce(
+    config: &RunConfig,
+    model: &ModelConfig,
+    data: &Dataset,
+    memory: &MemoryPlan,
+    device: &str,
+) -> Outcome {
     let parameters = parameters(model)?;
     say(format!(
         "model      {} layers, width {}, {} heads; {} parameters, {} of them for routing",
@@ -326,6 +350,9 @@ fn introduce(model: &ModelConfig, data: &Dataset, memory: &MemoryPlan, device: &
     ));
     say(format!("residual   {}", mechanism(model)));
     say(format!("data       {}", data.summary()));
+    if let Some(optimizer) = optimizer(config, &parameters) {
+        say(format!("optimiser  {optimizer}"));
+    }
     say(format!("device     {device}"));
     say(format!(
         "memory     {}",
@@ -363,6 +390,7 @@ fn dry_run(
                 "parameters": memory.parameters,
                 "training": memory.training.planned,
                 "evaluation": memory.evaluation.planned,
+                "update": memory.update.planned,
                 "total": memory.total(),
             },
             "largest": largest,
@@ -372,7 +400,7 @@ fn dry_run(
         return Ok(());
     }
     say(config.to_toml());
-    introduce(model, data, memory, device)?;
+    introduce(config, model, data, memory, device)?;
     say(format!("\nparameters\n{}", parameter_table(&parameters)));
     say(format!("memory\n{}", memory_table(memory, 8)));
     say("nothing was allocated: this was a dry run");

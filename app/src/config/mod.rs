@@ -19,7 +19,7 @@ use braid_engine::data::{
 };
 use braid_engine::models::config::{FeedForwardConfig, ModelConfig, ResidualConfig};
 use braid_engine::nn::Batch;
-use braid_engine::optim::{Schedule, ScheduleKind, UpdateConfig};
+use braid_engine::optim::{Iterations, Muon, Schedule, ScheduleKind, UpdateConfig};
 use braid_engine::trainer::TrainConfig;
 use braid_engine::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -100,6 +100,8 @@ pub struct DataSection {
 /// `[train]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainSection {
+    /// What updates the hidden matrices; the rest is always AdamW's.
+    pub optimizer: Optimizer,
     /// Updates; the end of the schedule.
     pub steps: u64,
     /// Sequences of one pass.
@@ -120,6 +122,12 @@ pub struct TrainSection {
     pub beta2: f64,
     /// Added to the root of the second moment.
     pub adam_eps: f64,
+    /// Decay of Muon's momentum.
+    pub muon_momentum: f64,
+    /// Root mean square of Muon's updates, over the learning rate.
+    pub muon_scale: f64,
+    /// Muon's Newton-Schulz iterations.
+    pub muon_iterations: Iterations,
     /// Decay of the matrices.
     pub weight_decay: f64,
     /// Largest norm of the gradient; 0: no clipping.
@@ -136,6 +144,16 @@ pub struct TrainSection {
     pub checkpoint: bool,
     /// Factors of the learning rate.
     pub lr_mult: LrMult,
+}
+
+/// `train.optimizer`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Optimizer {
+    /// AdamW for everything.
+    AdamW,
+    /// Muon for the hidden matrices.
+    Muon,
 }
 
 /// `[train.lr_mult]`
@@ -171,6 +189,7 @@ kind = "swiglu"
 [data]
 val_fraction = 0.1
 [train]
+optimizer = "adamw"
 steps = 2000
 batch = 12
 accumulate = 1
@@ -180,6 +199,9 @@ schedule = "cosine"
 beta1 = 0.9
 beta2 = 0.95
 adam_eps = 1e-8
+muon_momentum = 0.95
+muon_scale = 0.18
+muon_iterations = "jordan"
 weight_decay = 0.1
 clip = 1.0
 seed = 1
@@ -272,7 +294,11 @@ impl RunConfig {
         // Everything about the model but its vocabulary.
         self.model_config(1)?;
         let train = &self.train;
-        for (field, beta) in [("train.beta1", train.beta1), ("train.beta2", train.beta2)] {
+        for (field, beta) in [
+            ("train.beta1", train.beta1),
+            ("train.beta2", train.beta2),
+            ("train.muon_momentum", train.muon_momentum),
+        ] {
             #[expect(clippy::cast_possible_truncation, reason = "what a GPU computes with")]
             let rounded = beta as f32;
             if rounded >= 1.0 {
@@ -366,6 +392,11 @@ impl RunConfig {
                 weight_decay: train.weight_decay,
                 clip: train.clip,
                 routing_lr_mult: train.lr_mult.routing,
+                muon: (train.optimizer == Optimizer::Muon).then_some(Muon {
+                    momentum: train.muon_momentum,
+                    scale: train.muon_scale,
+                    iterations: train.muon_iterations,
+                }),
             },
             seed: train.seed,
             eval_batches: train.eval_batches,

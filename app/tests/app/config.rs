@@ -97,6 +97,20 @@ fn a_new_kind_resets_the_other_keys_whatever_the_order() {
 }
 
 #[test]
+fn muon_is_there_when_it_is_asked_for() {
+    let muon = |settings: &[&str]| with(settings).unwrap().train_config().update.muon;
+    assert_eq!(muon(&["train.muon_scale=0.2"]), None);
+    let found = muon(&[
+        "train.optimizer=muon",
+        "train.muon_scale=0.2",
+        "train.muon_iterations=v4",
+    ])
+    .unwrap();
+    assert_eq!((found.scale, found.momentum), (0.2, 0.95));
+    assert_eq!(found.iterations.coefficients().len(), 10);
+}
+
+#[test]
 fn bpe_has_a_size_unless_a_file_names_its_tokens() {
     let file = "data.file=a.txt";
     let learnt = with(&[file, "data.tokenizer=bpe"]).unwrap();
@@ -189,6 +203,15 @@ fn wrong_types_and_ranges_are_refused_with_field_value_and_range() {
         &["train.schedule=linear"],
         &["train.schedule", "cosine, wsd, constant"],
     );
+    refused(
+        &["train.optimizer=sgd"],
+        &["train.optimizer", "adamw, muon"],
+    );
+    refused(
+        &["train.muon_iterations=5"],
+        &["train.muon_iterations: is 5", "jordan, v4"],
+    );
+    refused(&["train.muon_momentum=1"], &["train.muon_momentum: is 1"]);
     refused(&["train.seed=-1"], &["train.seed: is -1", "0 or more"]);
     refused(&["data.val_fraction=1"], &["data.val_fraction: is 1"]);
     refused(&["data.tokenizer=bytes"], &["data.tokenizer", "byte, char"]);

@@ -362,6 +362,36 @@ fn a_run_with_byte_pairs_is_resumed_sampled_and_compared_by_bits() {
 }
 
 #[test]
+fn muon_is_announced_planned_and_resumed() {
+    let place = Place::new();
+    let muon = ["--set", "train.optimizer=muon", "--steps", "4"];
+    let plan = |more: &[&str]| {
+        let output = place.train(&[&["--dry-run", "--json"], more].concat());
+        ok(&output);
+        let plan: Value = serde_json::from_str(stdout(&output).trim()).unwrap();
+        plan["bytes"]["update"].as_u64().unwrap()
+    };
+    assert!(plan(&muon) > plan(&[]));
+    let output = place.train(&[&muon[..], &["--out", "whole"]].concat());
+    ok(&output);
+    // Two layers of four attention and three feed-forward matrices.
+    let said = stdout(&output);
+    assert!(
+        said.contains("muon for 14 matrices (5,120 parameters)"),
+        "{said}"
+    );
+    ok(&place.train(&[&muon[..], &["--out", "parts", "--until", "2"]].concat()));
+    ok(&place.braid(&["train", "--resume", "parts", "--device", "cpu"]));
+    for name in ["model.safetensors", "optimizer.safetensors"] {
+        let file = |run: &str| {
+            let folder = place.path(run).join("checkpoints/step-000004");
+            fs::read(folder.join(name)).unwrap()
+        };
+        assert!(file("whole") == file("parts"), "{name}");
+    }
+}
+
+#[test]
 fn divergence_stops_the_run_with_a_name_and_keeps_a_checkpoint() {
     let place = Place::new();
     let args = [

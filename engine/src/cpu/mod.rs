@@ -23,6 +23,8 @@ mod embedding;
 mod inverse_rms;
 mod matmul;
 mod mhc_gates;
+mod muon;
+mod newton_schulz;
 mod rms_norm;
 mod rope;
 mod scaled_add;

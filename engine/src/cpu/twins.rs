@@ -2,8 +2,8 @@
 
 use super::{
     Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
-    dual_gates, dual_write, embedding, inverse_rms, matmul, mhc_gates, rms_norm, rope, scaled_add,
-    slot_add, square_sum, stream_coefficients, stream_mix, swiglu,
+    dual_gates, dual_write, embedding, inverse_rms, matmul, mhc_gates, muon, newton_schulz,
+    rms_norm, rope, scaled_add, slot_add, square_sum, stream_coefficients, stream_mix, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -51,6 +51,13 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("matmul" | "matmul_vec4", "tn") => matmul::tn,
         ("mhc_gates", "forward") => mhc_gates::forward,
         ("mhc_gates", "backward") => mhc_gates::backward,
+        ("muon", "momentum") => muon::momentum,
+        ("muon", "apply") => muon::apply,
+        ("newton_schulz", "squares") => newton_schulz::squares,
+        ("newton_schulz", "norms") => newton_schulz::norms,
+        ("newton_schulz", "normalise") => newton_schulz::normalise,
+        ("newton_schulz", "transpose") => newton_schulz::transpose,
+        ("newton_schulz", "polynomial") => newton_schulz::polynomial,
         ("rms_norm", "forward") => rms_norm::forward,
         ("rms_norm", "backward") => rms_norm::backward,
         ("rms_norm", "backward_gain") => rms_norm::backward_gain,

@@ -37,6 +37,39 @@ const NT: Product = [&kernels::MATMUL_NT, &kernels::MATMUL_VEC4_NT];
 const NN: Product = [&kernels::MATMUL_NN, &kernels::MATMUL_VEC4_NN];
 const TN: Product = [&kernels::MATMUL_TN, &kernels::MATMUL_VEC4_TN];
 
+/// The kernel of a product of which `slabs` outputs are computed, and its invocations. `row_lengths` as in [`dispatch`].
+fn choose(
+    product: Product,
+    params: &Params,
+    slabs: u32,
+    row_lengths: [u32; 2],
+) -> (&'static Kernel, usize) {
+    let vectors = row_lengths.iter().all(|length| length % 4 == 0);
+    // The output is computed in square tiles.
+    let tile = if vectors { 8 } else { 4 };
+    let tiles = params.m.div_ceil(tile) as usize * params.n.div_ceil(tile) as usize;
+    (product[usize::from(vectors)], tiles * slabs as usize)
+}
+
+/// Record `c[s] = a[s]^T b[s]` for every `s` below `count`, without gradient. `a` is `[count, k, m]`, `b` `[count, k, n]`, `c`
+/// `[count, m, n]`: the slabs of the product that sums over tokens, not added up.
+pub(crate) fn stacked_tn(
+    tape: &mut Tape,
+    count: u32,
+    [m, n, k]: [u32; 3],
+    args: [Tensor; 3],
+) -> Result<()> {
+    let params = Params {
+        m,
+        n,
+        k: count * k,
+        slab: k,
+        add: 0,
+    };
+    let (kernel, items) = choose(TN, &params, count, [m, n]);
+    tape.dispatch(kernel, params, &args, items)
+}
+
 /// Record a product of which `slabs` outputs are computed. `row_lengths` are those of the matrices that are read or written
 /// as vectors.
 fn dispatch(
@@ -47,12 +80,8 @@ fn dispatch(
     row_lengths: [u32; 2],
     args: [Arg; 3],
 ) -> Result<()> {
-    let vectors = row_lengths.iter().all(|length| length % 4 == 0);
-    // The output is computed in square tiles.
-    let tile = if vectors { 8 } else { 4 };
-    let tiles = params.m.div_ceil(tile) as usize * params.n.div_ceil(tile) as usize;
-    let kernel = product[usize::from(vectors)];
-    rec.dispatch(kernel, params, &args, tiles * slabs as usize)
+    let (kernel, items) = choose(product, &params, slabs, row_lengths);
+    rec.dispatch(kernel, params, &args, items)
 }
 
 #[derive(Debug)]

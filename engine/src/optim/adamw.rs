@@ -1,9 +1,9 @@
 //! AdamW: decoupled weight decay, bias-corrected moments (checkpoint format, section 6).
 //!
 //! The kernel is `shaders/adamw.wgsl`. One call per parameter group, since groups differ in decay and learning rate only,
-//! and lie together in the arena.
+//! and lie together in the arena; with Muon, one for each range between its matrices.
 
-use super::{UpdateConfig, pieces};
+use super::{UpdateConfig, muon, pieces};
 use crate::error::Result;
 use crate::kernel::kernels;
 use crate::plan::External;
@@ -31,7 +31,7 @@ crate::params! {
     }
 }
 
-/// Record the update of every group, in ranges of at most `limit` elements.
+/// Record the update of every group, but for what Muon updates, in ranges of at most `limit` elements.
 pub(super) fn record(
     tape: &mut Tape,
     config: &UpdateConfig,
@@ -41,7 +41,11 @@ pub(super) fn record(
 ) -> Result<()> {
     let parameters = tape.parameters().clone();
     let whole = parameters.arena_len();
-    for (group, range) in parameters.groups() {
+    let ranges = match config.muon {
+        Some(_) => muon::others(&parameters),
+        None => parameters.groups().to_vec(),
+    };
+    for (group, range) in ranges {
         for piece in pieces(range.clone(), limit) {
             let params = Params {
                 len: u32::try_from(piece.len()).unwrap_or(u32::MAX),

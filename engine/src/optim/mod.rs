@@ -1,7 +1,7 @@
-//! The optimiser: AdamW on the clipped gradient, and what it tells the host.
+//! The optimiser: AdamW on the clipped gradient, with Muon for the hidden matrices on request, and what it tells the host.
 //!
 //! An update is a handful of kernel calls over four flat buffers of one layout (values, gradients and both moments, see
-//! [`mod@crate::params`]): the squares of the gradient are summed ([`clip`]), then each parameter group is updated ([`adamw`]).
+//! [`mod@crate::params`]): the squares of the gradient are summed ([`clip`]), then each parameter group is updated ([`adamw`], [`muon`]).
 //! Nothing is read back in between. What changes from step to step goes in through [`StepScalars`]; losses, norms and the
 //! stop flag come out through a small status buffer that is read whenever somebody wants to know.
 //!
@@ -17,6 +17,8 @@
 
 pub mod adamw;
 pub mod clip;
+pub mod muon;
+pub mod newton_schulz;
 pub mod schedule;
 
 use crate::error::Result;
@@ -24,6 +26,7 @@ use crate::plan::External;
 use crate::tape::Tape;
 
 pub use clip::record_loss;
+pub use muon::{Iterations, Muon};
 pub use schedule::{Schedule, ScheduleKind};
 
 /// Elements of [`External::StepScalars`]: learning rate, `1 - beta1^t`,
@@ -102,9 +105,11 @@ pub struct UpdateConfig {
     pub clip: f64,
     /// Factor of the learning rate of the residual mechanism's parameters.
     pub routing_lr_mult: f64,
+    /// Update the hidden matrices by Muon; `None`: all by AdamW.
+    pub muon: Option<Muon>,
 }
 
-/// Record one update: gradient norm and status, then AdamW. A range larger than `binding_limit_bytes` (of four-byte
+/// Record one update: gradient norm and status, then AdamW and Muon. A range larger than `binding_limit_bytes` (of four-byte
 /// floats) is cut into several calls.
 ///
 /// # Errors
@@ -119,7 +124,13 @@ pub fn record_update(
         let status = tape.external(External::Status, STATUS_LEN);
         let scalars = tape.external(External::StepScalars, STEP_SCALARS_LEN);
         clip::record_norm(tape, config.clip, scalars, status, limit)?;
-        adamw::record(tape, config, scalars, status, limit)
+        adamw::record(tape, config, scalars, status, limit)?;
+        match &config.muon {
+            Some(muon) => tape.scope("muon", |tape| {
+                muon::record(tape, config, muon, scalars, status, limit)
+            }),
+            None => Ok(()),
+        }
     })
 }
 

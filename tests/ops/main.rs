@@ -17,6 +17,8 @@ mod rms_norm;
 mod rope;
 mod scaled_add;
 mod slot_add;
+mod softmax;
+mod static_mix;
 mod stream_coefficients;
 mod stream_mix;
 mod swiglu;

@@ -3,7 +3,8 @@
 use super::{
     Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
     dual_gates, dual_write, embedding, inverse_rms, matmul, mhc_gates, muon, newton_schulz,
-    rms_norm, rope, scaled_add, slot_add, square_sum, stream_coefficients, stream_mix, swiglu,
+    rms_norm, rope, scaled_add, slot_add, softmax, square_sum, static_mix, stream_coefficients,
+    stream_mix, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -79,6 +80,11 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("swiglu", "backward") => swiglu::backward,
         ("slot_add", "forward") => slot_add::forward,
         ("slot_add", "backward") => slot_add::backward,
+        ("softmax", "forward") => softmax::forward,
+        ("softmax", "backward") => softmax::backward,
+        ("static_mix", "forward") => static_mix::forward,
+        ("static_mix", "backward") => static_mix::backward,
+        ("static_mix", "backward_weights") => static_mix::backward_weights,
         _ => return None,
     })
 }

@@ -18,6 +18,8 @@ pub mod rms_norm;
 pub mod rope;
 pub mod scaled_add;
 pub mod slot_add;
+pub mod softmax;
+pub mod static_mix;
 pub mod stream_coefficients;
 pub mod stream_mix;
 pub mod swiglu;

@@ -1,12 +1,13 @@
 //! The routing weights of a model as text: rows are sites, the read-out on top; columns are sources, the embedding at the
 //! left.
 //!
-//! Shades and colours have a fixed scale from 0 to 1. A source that does not exist at a site is left empty, so the map has
+//! Shades and colours have a fixed scale from 0 to 1. Signed weights have one of sizes, even in the logarithm, with a minus in
+//! front of the negative ones. A source that does not exist at a site is left empty, so the map has
 //! the shape of a staircase. A mass is not an importance: a source may weigh much and matter little.
 
 use std::fmt::Write;
 
-use braid_engine::analysis::{SiteStats, StreamStats};
+use braid_engine::analysis::{SiteStats, StreamStats, Weighting};
 
 /// What the terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,22 +47,41 @@ fn colour(weight: f64) -> [u8; 3] {
     })
 }
 
+/// Where a weight lies on the scale from 0 to 1. That of signed weights has its quarters at sizes of e^-3, e^-2, e^-1 and 1,
+/// the ticks of the DenseFormer paper.
+fn strength(weight: f64, weighting: Weighting) -> f64 {
+    let strength = match weighting {
+        Weighting::Signed => 1.0 + weight.abs().ln() / 4.0,
+        _ => weight,
+    };
+    strength.clamp(0.0, 1.0)
+}
+
 /// One cell of `width` characters; `None` is a source that does not exist.
-fn cell(weight: Option<f64>, width: usize, paint: Paint) -> String {
+fn cell(weight: Option<f64>, width: usize, paint: Paint, weighting: Weighting) -> String {
     let Some(weight) = weight.filter(|weight| weight.is_finite()) else {
         return " ".repeat(width);
     };
-    let blank = " ".repeat(width);
-    let [r, g, b] = colour(weight);
+    let negative = weighting == Weighting::Signed && weight < 0.0;
+    let sign = if negative { "-" } else { "" };
+    let blank = format!("{sign:<width$}");
+    let strength = strength(weight, weighting);
+    let [r, g, b] = colour(strength);
     match paint {
         Paint::Shades => {
+            // The darkest shade of signed weights is for 1 and beyond.
+            let steps = match weighting {
+                Weighting::Signed => SHADES.len() - 1,
+                _ => SHADES.len(),
+            };
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "a weight times 5"
+                reason = "at most 5"
             )]
-            let shade = (weight.clamp(0.0, 1.0) * SHADES.len() as f64) as usize;
-            String::from(SHADES[shade.min(SHADES.len() - 1)]).repeat(width)
+            let shade = (strength * steps as f64) as usize;
+            let shade = String::from(SHADES[shade.min(SHADES.len() - 1)]);
+            sign.to_owned() + &shade.repeat(width - sign.len())
         }
         Paint::Colours256 => {
             // The 6 x 6 x 6 cube of the 256 colours has steps at 0, 95, 135, .., 255.
@@ -153,6 +173,18 @@ fn weight_of(stream: &StreamStats, source: &str) -> Option<f64> {
     stream.weight.get(at).copied()
 }
 
+/// ` 0.31/0.14`, as far as there is such a thing.
+fn sharpness(stats: &StreamStats) -> String {
+    let mut text = String::new();
+    if let Some(max) = stats.max {
+        let _ = write!(text, " {max:.2}");
+    }
+    if let Some(floor) = stats.floor {
+        let _ = write!(text, "/{floor:.2}");
+    }
+    text
+}
+
 /// The map; empty if the mechanism routes nothing. At most `width` characters a line, if the number of sources allows.
 #[must_use]
 pub fn heat_map(sites: &[SiteStats], paint: Paint, width: usize) -> String {
@@ -169,6 +201,9 @@ pub fn heat_map(sites: &[SiteStats], paint: Paint, width: usize) -> String {
         cell: size,
         abreast,
     } = layout(names.len(), streams, width);
+    let all = || sites.iter().flat_map(|site| &site.streams);
+    let weighting = all().map(|stream| stream.weighting).next();
+    let weighting = weighting.unwrap_or_default();
     let mut out = String::new();
     for first in (0..streams).step_by(abreast) {
         let shown = first..streams.min(first + abreast);
@@ -192,9 +227,9 @@ pub fn heat_map(sites: &[SiteStats], paint: Paint, width: usize) -> String {
                     continue;
                 };
                 for name in &names {
-                    line.push_str(&cell(weight_of(stats, name), size, paint));
+                    line.push_str(&cell(weight_of(stats, name), size, paint, weighting));
                 }
-                let _ = write!(line, " {:.2}/{:.2}", stats.max, stats.floor);
+                let _ = write!(line, "{:<SHARPNESS$}", sharpness(stats));
             }
             let _ = writeln!(out, "{}", line.trim_end());
         }
@@ -204,11 +239,16 @@ pub fn heat_map(sites: &[SiteStats], paint: Paint, width: usize) -> String {
                 line.push_str(&" ".repeat(GAP));
             }
             line.push_str(&axis(&names, size));
-            let _ = write!(line, "{:<SHARPNESS$}", " max/floor");
+            let title = match weighting {
+                Weighting::Softmax => " max/floor",
+                Weighting::Sigmoid => " max",
+                Weighting::Signed => "",
+            };
+            let _ = write!(line, "{title:<SHARPNESS$}");
         }
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    out.push_str(&legend(&names, paint));
+    out.push_str(&legend(&names, paint, weighting));
     out
 }
 
@@ -227,29 +267,60 @@ fn axis(names: &[String], size: usize) -> String {
     line.into_iter().collect()
 }
 
-fn legend(names: &[String], paint: Paint) -> String {
-    let mut line = "mean weight ".to_owned();
-    match paint {
-        Paint::Shades => {
+/// What the shades and colours mean.
+fn scale(paint: Paint, weighting: Weighting) -> String {
+    let mut line = match weighting {
+        Weighting::Signed => "size of the weight ".to_owned(),
+        _ => "mean weight ".to_owned(),
+    };
+    match (paint, weighting) {
+        (Paint::Shades, Weighting::Signed) => {
+            for (shade, from) in SHADES.iter().zip(["0", "0.05", "0.14", "0.37", "1.."]) {
+                let _ = write!(line, " {shade} {from}");
+            }
+        }
+        (Paint::Shades, _) => {
             for (index, shade) in SHADES.iter().enumerate() {
                 let from = index as f64 / SHADES.len() as f64;
                 let _ = write!(line, " {shade} {from:.1}");
             }
             line.push_str("..1.0");
         }
+        (_, Weighting::Signed) => {
+            line.push_str(" 0.02 ");
+            for step in 0..=20 {
+                let weight = (f64::from(step) / 5.0 - 4.0).exp();
+                line.push_str(&cell(Some(weight), 1, paint, weighting));
+            }
+            line.push_str(" 1..");
+        }
         _ => {
             line.push_str(" 0 ");
             for step in 0..=20 {
-                line.push_str(&cell(Some(f64::from(step) / 20.0), 1, paint));
+                line.push_str(&cell(Some(f64::from(step) / 20.0), 1, paint, weighting));
             }
             line.push_str(" 1");
         }
     }
+    if weighting == Weighting::Signed {
+        line.push_str(", - negative");
+    }
+    line
+}
+
+fn legend(names: &[String], paint: Paint, weighting: Weighting) -> String {
+    let mut line = scale(paint, weighting);
     line.push('\n');
     line.push_str("columns: e embedding");
     let has = |test: fn(&str) -> bool| names.iter().any(|name| test(name));
     if has(|name| name.starts_with("block ")) {
         line.push_str(", 1 2 .. blocks");
+    }
+    if has(|name| name.starts_with("layer ")) {
+        line.push_str(", 1 2 .. outputs of layers");
+    }
+    if has(|name| name.starts_with("state ")) {
+        line.push_str(", 1 2 .. states after so many sublayers");
     }
     if has(|name| name.starts_with("attn ")) {
         line.push_str(", a1 m1 .. outputs of attention and feed-forward");
@@ -260,6 +331,14 @@ fn legend(names: &[String], paint: Paint) -> String {
     if has(|name| name == "null") {
         line.push_str(", n nothing");
     }
-    line.push_str("\nmax: mean over tokens of the largest weight; floor: what it would be if all weighed the same\n");
+    line.push_str(match weighting {
+        Weighting::Softmax => {
+            "\nmax: mean over tokens of the largest weight; floor: what it would be if all weighed the same\n"
+        }
+        Weighting::Sigmoid => {
+            "\nmax: mean over tokens of the largest weight; the weights of a site need not sum to 1\n"
+        }
+        Weighting::Signed => "\nthe weights of a site may be negative and need not sum to 1\n",
+    });
     line
 }

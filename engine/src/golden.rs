@@ -326,7 +326,12 @@ async fn evaluate(
     };
     got.insert("logits".to_owned(), per_token(next()));
     for routing in &plan.routing {
-        got.insert(routing.tensor(), per_token(next()));
+        let weights = if routing.shared {
+            Numbers::list(next())
+        } else {
+            per_token(next())
+        };
+        got.insert(routing.tensor(), weights);
     }
     for gate in &plan.gates {
         let values = next();

@@ -43,7 +43,7 @@ fn missing_keys_have_the_defaults_of_the_format() {
             r#"{"kind":"hyper_connections","streams":2,"dynamic":true}"#,
             r#"{"kind":"mhc","streams":2,"projection":"sinkhorn","sinkhorn_iters":20,"init":"p0"}"#,
             r#"{"kind":"dense_former","dilation":1,"period":1}"#,
-            r#"{"kind":"transparent","init":"uniform"}"#,
+            r#"{"kind":"transparent","init":"uniform","weights":"learned"}"#,
             r#"{"kind":"cumulative","read":"replace"}"#,
         ]
     );

@@ -10,7 +10,7 @@ fn routing_parameters(residual: &str, layers: u32) -> usize {
 fn extra_parameters_follow_the_formulas() {
     let d = 12;
     for layers in [2, 3, 5] {
-        let l = 2 * layers as usize;
+        let (n, l) = (layers as usize, 2 * layers as usize);
         for (residual, expected) in [
             (r#"{"kind": "standard"}"#, 0),
             (r#"{"kind": "attn_res"}"#, 2 * d * (l + 1)),
@@ -36,6 +36,16 @@ fn extra_parameters_follow_the_formulas() {
             ),
             (r#"{"kind": "mhc", "streams": 2}"#, l * (16 * d + 11)),
             (r#"{"kind": "mhc", "streams": 4}"#, l * (96 * d + 27)),
+            (r#"{"kind": "sep_v"}"#, (2 * d + d * d) * (l + 1)),
+            (r#"{"kind": "cumulative"}"#, 2 * d * l),
+            (r#"{"kind": "cumulative", "read": "add"}"#, 2 * d * l),
+            (r#"{"kind": "dense_former"}"#, n * (n + 3) / 2),
+            (
+                r#"{"kind": "dense_former", "dilation": 2, "period": 3}"#,
+                (1..=n / 3).map(|i| 3 * i / 2 + 1).sum(),
+            ),
+            (r#"{"kind": "transparent"}"#, (n + 1) * (n + 2) / 2),
+            (r#"{"kind": "transparent", "weights": "mean"}"#, 0),
         ] {
             assert_eq!(
                 routing_parameters(residual, layers),
@@ -63,6 +73,17 @@ fn sources_follow_the_formulas() {
                 r#"{{"kind": "attn_res", "sublayers_per_block": {s}}}"#
             )),
             block
+        );
+        assert_eq!(total(r#"{"kind": "sep_v"}"#), (l + 1) * (l + 2) / 2);
+        assert_eq!(total(r#"{"kind": "cumulative"}"#), l * (l + 1) / 2);
+        let layers = l / 2;
+        assert_eq!(
+            total(r#"{"kind": "dense_former"}"#),
+            layers * (layers + 3) / 2
+        );
+        assert_eq!(
+            total(r#"{"kind": "transparent"}"#),
+            (layers + 1) * (layers + 2) / 2
         );
         assert_eq!(total(r#"{"kind": "delta"}"#), (l - 1) * (l + 2) / 2);
         let delta =

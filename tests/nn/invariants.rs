@@ -2,6 +2,7 @@
 //! depth mix and the gates alone stand with the ops.
 
 use braid_engine::cpu::CpuExecutor;
+use braid_engine::nn::residual::Weighting;
 use braid_tests::net::{Net, Outcome};
 use braid_tests::{EXACT, assert_close};
 
@@ -17,9 +18,19 @@ fn dar(route: &str, layers_per_block: u32) -> String {
 fn zero_queries(net: &mut Net) {
     net.set_all("res_proj.weight", |_, _| 0.0);
     net.set_all("dar.query", |_, _| 0.0);
+    net.set_all("depth_logits", |_, _| 0.0);
 }
 
-/// I1: zero queries weigh all sources equally.
+/// Names and numbers of sources of all reads whose weights are a distribution.
+fn distributions(net: &Net) -> Vec<(String, usize)> {
+    let routing = net.routing().into_iter();
+    routing
+        .filter(|read| read.weighting == Weighting::Softmax)
+        .map(|read| (read.tensor(), read.sources.len()))
+        .collect()
+}
+
+/// I1: zero queries weigh all sources equally, and so do zero logits.
 #[test]
 fn a_zero_query_weighs_all_sources_equally() {
     for (seed, (residual, layers)) in MECHANISMS.into_iter().enumerate() {
@@ -29,7 +40,7 @@ fn a_zero_query_weighs_all_sources_equally() {
         let mut net = Net::random(residual, layers, seed as u64);
         zero_queries(&mut net);
         let outcome = net.run();
-        for (tensor, sources) in net.sources() {
+        for (tensor, sources) in distributions(&net) {
             let uniform = vec![1.0 / sources as f64; outcome[&tensor].len()];
             assert_close(
                 &format!("{residual}: {tensor}"),
@@ -47,7 +58,7 @@ fn weights_are_a_distribution() {
     for (seed, (residual, layers)) in MECHANISMS.into_iter().enumerate() {
         let net = Net::random(residual, layers, seed as u64);
         let outcome = net.run();
-        for (tensor, sources) in net.sources() {
+        for (tensor, sources) in distributions(&net) {
             for row in outcome[&tensor].chunks(sources) {
                 assert!(
                     row.iter().all(|a| (0.0..=1.0).contains(a)),
@@ -156,6 +167,28 @@ fn attn_res(of: &Net, layers: u32, sublayers_per_block: u32) -> Net {
     net.share(of);
     (net.ids, net.labels) = (of.ids.clone(), of.labels.clone());
     net
+}
+
+/// I15: value maps that are the identity change nothing.
+#[test]
+fn sep_v_with_identity_maps_is_attention_residuals() {
+    let mut net = Net::random(r#"{"kind": "sep_v", "sublayers_per_block": 3}"#, 4, 8);
+    let d = 12;
+    net.set_all("res_value.weight", |element, _| {
+        f64::from(u8::from(element % (d + 1) == 0))
+    });
+    let (got, want) = (net.run(), attn_res(&net, 4, 3).run());
+    for (name, want) in &want {
+        assert_close(name, &got[name], want, F64);
+    }
+    let maps = net.parameters.specs().iter();
+    let maps = maps.filter(|spec| spec.name.ends_with("res_value.weight"));
+    let mut count = 0;
+    for spec in maps {
+        assert!(spec.group.decay && spec.group.routing, "{}", spec.name);
+        count += 1;
+    }
+    assert_eq!(count, 9);
 }
 
 /// I4: at its start DAR is block attention residuals, for any transport and any asymmetry of the writes.

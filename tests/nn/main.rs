@@ -7,10 +7,11 @@ mod memory;
 mod same_start;
 mod stream_vectors;
 mod streams;
+mod whole_layers;
 
 /// Every mechanism and option that is implemented, with the number of layers to try it on (the last block is
 /// unfinished in some).
-pub const MECHANISMS: [(&str, u32); 28] = [
+pub const MECHANISMS: [(&str, u32); 37] = [
     (r#"{"kind": "standard"}"#, 2),
     (r#"{"kind": "attn_res", "sublayers_per_block": 1}"#, 3),
     (r#"{"kind": "attn_res", "sublayers_per_block": 2}"#, 3),
@@ -63,4 +64,13 @@ pub const MECHANISMS: [(&str, u32); 28] = [
     ),
     (r#"{"kind": "mhc", "streams": 3, "sinkhorn_iters": 5}"#, 2),
     (r#"{"kind": "mhc", "streams": 4}"#, 2),
+    (r#"{"kind": "sep_v", "sublayers_per_block": 3}"#, 4),
+    (r#"{"kind": "cumulative", "read": "replace"}"#, 3),
+    (r#"{"kind": "cumulative", "read": "add"}"#, 3),
+    (r#"{"kind": "dense_former"}"#, 3),
+    (r#"{"kind": "dense_former", "dilation": 2}"#, 3),
+    (r#"{"kind": "dense_former", "dilation": 2, "period": 2}"#, 5),
+    (r#"{"kind": "transparent"}"#, 3),
+    (r#"{"kind": "transparent", "init": "recent"}"#, 2),
+    (r#"{"kind": "transparent", "weights": "mean"}"#, 3),
 ];

@@ -7,8 +7,14 @@ use braid_tests::net::{Net, Outcome};
 use braid_tests::{executors, oracle};
 
 /// Mechanism, how far its loss may be off, and how far the gradients of the base model, relative to their norm.
-const STARTS: [(&str, f64, f64); 7] = [
+const STARTS: [(&str, f64, f64); 9] = [
     (r#"{"kind": "delta", "mode": "centered"}"#, 1e-5, 1e-4),
+    (r#"{"kind": "dense_former"}"#, 1e-5, 1e-4),
+    (
+        r#"{"kind": "dense_former", "dilation": 2, "period": 2}"#,
+        1e-5,
+        1e-4,
+    ),
     (r#"{"kind": "mhc", "streams": 2}"#, 1e-5, 1e-4),
     (
         r#"{"kind": "mhc", "streams": 2, "projection": "exact2"}"#,

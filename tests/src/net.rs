@@ -7,6 +7,7 @@ use braid_engine::executor::{Data, Executor};
 use braid_engine::models::config::ModelConfig;
 use braid_engine::models::{decoder, plans};
 use braid_engine::nn::Batch;
+use braid_engine::nn::residual::Routing;
 use braid_engine::params::{Init, Parameters};
 use braid_engine::plan::External;
 use braid_engine::random::{below, stream};
@@ -209,12 +210,12 @@ impl Net {
         outcome
     }
 
-    /// Number of sources that each published read has, by tensor name.
+    /// What the model publishes about its reads.
     ///
     /// # Panics
     /// If the model cannot be recorded.
     #[must_use]
-    pub fn sources(&self) -> BTreeMap<String, usize> {
+    pub fn routing(&self) -> Vec<Routing> {
         let limits = oracle().limits();
         let how = plans::Training {
             batch: self.batch,
@@ -222,8 +223,18 @@ impl Net {
             checkpoint: false,
             watch: true,
         };
-        let plan = plans::training(&self.config, &self.parameters, &how, &limits).expect("records");
-        plan.routing
+        plans::training(&self.config, &self.parameters, &how, &limits)
+            .expect("records")
+            .routing
+    }
+
+    /// Number of sources that each published read has, by tensor name.
+    ///
+    /// # Panics
+    /// If the model cannot be recorded.
+    #[must_use]
+    pub fn sources(&self) -> BTreeMap<String, usize> {
+        self.routing()
             .iter()
             .map(|routing| (routing.tensor(), routing.sources.len()))
             .collect()

@@ -1,29 +1,18 @@
 //! What holds for one mechanism in `repeatable.rs` holds for all: a resumed run is the run, recomputed activations change no
 //! bit, gradients accumulate, and the loss falls.
 
-use braid_engine::models::config::ModelConfig;
 use braid_engine::nn::residual::ResidualConfig;
 use braid_engine::trainer::TrainConfig;
 use braid_tests::executors;
 
 use crate::repeatable::{bits, config, train, trainer_of};
 
-/// Every kind that can be run, with its default settings, as JSON.
-fn kinds() -> Vec<String> {
-    let model = ModelConfig::from_json(
-        r#"{"vocab_size": 2, "hidden_size": 2, "intermediate_size": 2, "num_hidden_layers": 1,
-            "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 2}"#,
-    )
-    .expect("valid");
+/// Every kind, with its default settings, as JSON.
+fn kinds() -> impl Iterator<Item = String> {
     let all = ResidualConfig::KINDS
         .iter()
-        .filter_map(|kind| ResidualConfig::of_kind(kind))
-        .filter(|residual| residual.parameters(&model).is_ok());
-    let all: Vec<String> = all
-        .map(|residual| serde_json::to_string(&residual).expect("is JSON"))
-        .collect();
-    assert!(all.len() >= 7, "{all:?}");
-    all
+        .filter_map(|kind| ResidualConfig::of_kind(kind));
+    all.map(|residual| serde_json::to_string(&residual).expect("is JSON"))
 }
 
 #[test]

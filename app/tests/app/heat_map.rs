@@ -1,16 +1,16 @@
 //! The map of routing weights.
 
 use braid_app::heat_map::{Paint, heat_map};
-use braid_engine::analysis::{SiteStats, StreamStats};
+use braid_engine::analysis::routing_stats::stream_stats;
+use braid_engine::analysis::{SiteStats, StreamStats, Weighting};
 
 fn stream(sources: &[&str], weight: &[f64]) -> StreamStats {
-    StreamStats {
-        sources: sources.iter().map(|s| (*s).to_owned()).collect(),
-        weight: weight.to_vec(),
-        max: weight.iter().copied().fold(0.0, f64::max),
-        entropy: 0.0,
-        floor: 1.0 / weight.len() as f64,
-    }
+    weighted(sources, Weighting::Softmax, weight)
+}
+
+fn weighted(sources: &[&str], weighting: Weighting, weight: &[f64]) -> StreamStats {
+    let sources: Vec<String> = sources.iter().map(|s| (*s).to_owned()).collect();
+    stream_stats(&sources, weighting, weight)
 }
 
 fn site(site: u32, kind: &'static str, streams: Vec<StreamStats>) -> SiteStats {
@@ -101,4 +101,45 @@ fn colours_stay_within_their_lines_and_a_model_without_routing_has_no_map() {
         }
     }
     assert_eq!(heat_map(&[], Paint::Shades, 80), "");
+}
+
+#[test]
+fn signed_weights_have_a_scale_of_sizes_and_no_sharpness() {
+    let signed = |weight: &[f64]| {
+        let sources = &["embed", "layer 1", "layer 2"][..weight.len()];
+        vec![weighted(sources, Weighting::Signed, weight)]
+    };
+    let sites = [
+        site(2, "attn", signed(&[-0.2, 1.0])),
+        site(4, "readout", signed(&[0.0, -0.06, 1.3])),
+    ];
+    let expected = "read-out ····-░░░████
+  2 attn -▒▒▒████
+         e   1   2
+size of the weight  · 0 ░ 0.05 ▒ 0.14 ▓ 0.37 █ 1.., - negative
+columns: e embedding, 1 2 .. outputs of layers
+the weights of a site may be negative and need not sum to 1
+";
+    let map = heat_map(&sites, Paint::Shades, 80);
+    assert_eq!(map, expected, "\n{map}");
+    let map = heat_map(&sites, Paint::TrueColour, 80);
+    assert_eq!(map.matches("m-   \x1b[0m").count(), 2, "\n{map}");
+    let record = serde_json::to_value(&sites[0].streams[0]).unwrap();
+    assert_eq!(record["weighting"], "signed");
+    for key in ["max", "entropy", "floor"] {
+        assert!(record.get(key).is_none(), "{record}");
+    }
+}
+
+#[test]
+fn sigmoid_weights_have_a_largest_one_and_no_floor() {
+    let stats = weighted(&["embed", "partial"], Weighting::Sigmoid, &[0.9, 0.5]);
+    let map = heat_map(&[site(1, "mlp", vec![stats])], Paint::Shades, 80);
+    let expected = "  1 mlp  ████▒▒▒▒ 0.90
+         e   p    max
+mean weight  · 0.0 ░ 0.2 ▒ 0.4 ▓ 0.6 █ 0.8..1.0
+columns: e embedding, p current block
+max: mean over tokens of the largest weight; the weights of a site need not sum to 1
+";
+    assert_eq!(map, expected, "\n{map}");
 }

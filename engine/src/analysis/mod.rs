@@ -2,4 +2,5 @@
 
 pub mod routing_stats;
 
+pub use crate::nn::residual::Weighting;
 pub use routing_stats::{SiteStats, StreamStats, site_kind};

@@ -1,11 +1,12 @@
 //! Depth weights and gates of a batch, reduced to what a person looks at (section 8 of the routing specification).
 //!
 //! Sharpness is the mean over tokens of the largest weight; its floor is `1/n`. The papers do not say whether they plot
-//! this or the largest mean weight; this is our choice. Entropy is in nats, not normalised.
+//! this or the largest mean weight; this is our choice. Entropy is in nats, not normalised. Weights that are no distribution
+//! have no entropy and no floor, and signed ones no largest weight either.
 
 use serde::Serialize;
 
-use crate::nn::residual::{Gate, Routing};
+use crate::nn::residual::{Gate, Routing, Weighting};
 
 /// One stream's read at one site.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -14,12 +15,26 @@ pub struct StreamStats {
     pub sources: Vec<String>,
     /// Mean weight of each source over all tokens.
     pub weight: Vec<f64>,
-    /// Mean over tokens of the largest weight.
-    pub max: f64,
-    /// Mean over tokens of `-sum a ln a`, in nats.
-    pub entropy: f64,
-    /// What `max` would be if all sources weighed the same.
-    pub floor: f64,
+    /// What the weights are.
+    #[serde(skip_serializing_if = "is_softmax")]
+    pub weighting: Weighting,
+    /// Mean over tokens of the largest weight; not for signed weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+    /// Mean over tokens of `-sum a ln a`, in nats; softmax weights only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<f64>,
+    /// What `max` would be if all sources weighed the same; softmax weights only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f64>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn is_softmax(weighting: &Weighting) -> bool {
+    *weighting == Weighting::Softmax
 }
 
 /// One site: its streams and gates. Gates are means over tokens; absent where a mechanism has none.
@@ -61,33 +76,35 @@ pub fn site_kind(site: u32, sublayers: u32) -> &'static str {
     }
 }
 
-/// Reduce one matrix of weights `[rows, n]`.
+/// Reduce one matrix of weights `[rows, n]`; a shared vector is a matrix of one row.
 #[must_use]
-pub fn stream_stats(sources: &[String], weights: &[f64]) -> StreamStats {
+pub fn stream_stats(sources: &[String], weighting: Weighting, weights: &[f64]) -> StreamStats {
     let n = sources.len();
     let rows = (weights.len() / n).max(1) as f64;
-    let mut stats = StreamStats {
-        sources: sources.to_vec(),
-        weight: vec![0.0; n],
-        max: 0.0,
-        entropy: 0.0,
-        floor: 1.0 / n as f64,
-    };
+    let mut weight = vec![0.0; n];
+    let (mut max, mut entropy) = (0.0, 0.0);
     for row in weights.chunks_exact(n) {
-        stats
-            .weight
+        weight
             .iter_mut()
             .zip(row)
             .for_each(|(sum, a)| *sum += a / rows);
-        stats.max += row.iter().copied().fold(0.0, f64::max) / rows;
-        stats.entropy -= row
+        max += row.iter().copied().fold(0.0, f64::max) / rows;
+        entropy -= row
             .iter()
             .filter(|&&a| a > 0.0)
             .map(|a| a * a.ln())
             .sum::<f64>()
             / rows;
     }
-    stats
+    let softmax = weighting == Weighting::Softmax;
+    StreamStats {
+        sources: sources.to_vec(),
+        weight,
+        weighting,
+        max: (weighting != Weighting::Signed).then_some(max),
+        entropy: softmax.then_some(entropy),
+        floor: softmax.then_some(1.0 / n as f64),
+    }
 }
 
 /// Means of the columns of a gate tensor.
@@ -135,7 +152,7 @@ pub fn site_stats(
             let position = at(&mut sites, read.site);
             sites[position]
                 .streams
-                .push(stream_stats(&read.sources, &weights));
+                .push(stream_stats(&read.sources, read.weighting, &weights));
         }
     }
     for gate in gates {

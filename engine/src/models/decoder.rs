@@ -71,7 +71,7 @@ pub fn parameters(config: &ModelConfig) -> Result<Parameters> {
             true,
         ));
     }
-    specs.extend(config.residual.parameters(config)?);
+    specs.extend(config.residual.parameters(config));
     Parameters::layout(specs)
 }
 

@@ -115,11 +115,7 @@ impl AttnRes {
                 .map(|block| source_name(block as u32 - 1, self.sublayers_per_block)),
         );
         names.extend(self.partial.map(|_| "partial".to_owned()));
-        self.routing.push(Routing {
-            site,
-            stream: 0,
-            sources: names,
-        });
+        self.routing.push(Routing::per_token(site, 0, names));
         let sources: Vec<Slot> = self.entries.iter().copied().chain(self.partial).collect();
         let how = DepthMix {
             eps: self.config.rms_norm_eps,

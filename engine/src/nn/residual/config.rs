@@ -100,6 +100,9 @@ pub enum ResidualConfig {
         /// Initial logits.
         #[serde(default)]
         init: TransparentInit,
+        /// Whether there are logits at all. Not a key of the format, whose default they extend.
+        #[serde(default)]
+        weights: TransparentWeights,
     },
     /// Depth mix over running states: control arm (4.4).
     Cumulative {
@@ -218,6 +221,17 @@ pub enum TransparentInit {
     Uniform,
     /// The newest layer dominates.
     Recent,
+}
+
+/// Where the weights of `transparent` come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TransparentWeights {
+    /// The softmax of learned logits.
+    #[default]
+    Learned,
+    /// All the same, always: a mean without parameters, for comparison. `init` is then not read.
+    Mean,
 }
 
 /// What `cumulative` does with its mix.

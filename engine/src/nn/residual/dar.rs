@@ -154,11 +154,8 @@ impl Dar {
             Ok(mixed)
         };
         let streams = [read(0)?, read(1)?];
-        self.routing.extend([0, 1].map(|stream| Routing {
-            site,
-            stream,
-            sources: names.clone(),
-        }));
+        self.routing
+            .extend([0, 1].map(|stream| Routing::per_token(site, stream, names.clone())));
 
         let write = site < self.config.sublayers();
         let params = dual::gate_params(tape, &prefix, self.gates, write)?;

@@ -121,11 +121,7 @@ impl ResidualPath for Delta {
         );
         let null_logit = (self.mode == DeltaMode::Null).then_some(self.null_logit);
         names.extend(null_logit.map(|_| "null".to_owned()));
-        self.routing.push(Routing {
-            site,
-            stream: 0,
-            sources: names,
-        });
+        self.routing.push(Routing::per_token(site, 0, names));
 
         let centered = self.mode == DeltaMode::Centered;
         let how = DepthMix {

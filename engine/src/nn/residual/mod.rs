@@ -6,43 +6,38 @@
 pub mod about;
 pub mod attn_res;
 pub mod config;
+pub mod cumulative;
 pub mod dar;
 pub mod delta;
+pub mod dense_former;
 mod dual;
 pub mod hyper_connections;
 pub mod mhc;
 pub mod mhc2_matched;
 pub mod path;
+pub mod sep_v;
 pub mod standard;
 mod streams;
+pub mod transparent;
+mod whole_layers;
 
 pub use about::About;
 pub use config::{
     DarRoute, DeltaMode, Gates, Granularity, MhcInit, Projection, ReadMode, ResidualConfig,
-    TransparentInit,
+    TransparentInit, TransparentWeights,
 };
-pub use path::{Gate, ResidualPath, Routing, site_prefix};
+pub use path::{Gate, ResidualPath, Routing, Weighting, site_prefix};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::models::config::ModelConfig;
 use crate::params::ParamSpec;
 use crate::tape::Tape;
 
-fn not_yet(kind: &str) -> Error {
-    let known = "standard, attn_res, delta, dar, mhc2_matched, hyper_connections, mhc";
-    Error::config(
-        "residual.kind",
-        format!("\"{kind}\" is not implemented in this version; use one of {known}"),
-    )
-}
-
 impl ResidualConfig {
     /// The parameters that the mechanism adds to a model.
-    ///
-    /// # Errors
-    /// If the mechanism is not implemented.
-    pub fn parameters(&self, model: &ModelConfig) -> Result<Vec<ParamSpec>> {
-        Ok(match *self {
+    #[must_use]
+    pub fn parameters(&self, model: &ModelConfig) -> Vec<ParamSpec> {
+        match *self {
             Self::Standard {} => Vec::new(),
             Self::AttnRes { .. } => attn_res::parameters(model),
             Self::Delta { mode, .. } => delta::parameters(model, mode),
@@ -52,14 +47,19 @@ impl ResidualConfig {
                 hyper_connections::parameters(model, streams, dynamic)
             }
             Self::Mhc { streams, init, .. } => mhc::parameters(model, streams, init),
-            _ => return Err(not_yet(self.kind())),
-        })
+            Self::SepV { .. } => sep_v::parameters(model),
+            Self::Cumulative { .. } => cumulative::parameters(model),
+            Self::DenseFormer { dilation, period } => {
+                dense_former::parameters(model, dilation, period)
+            }
+            Self::Transparent { init, weights } => transparent::parameters(model, init, weights),
+        }
     }
 
     /// The mechanism, ready to record a model over `rows` tokens.
     ///
     /// # Errors
-    /// If the mechanism is not implemented.
+    /// If it does not fit the tape.
     pub fn path(
         &self,
         tape: &mut Tape,
@@ -121,7 +121,18 @@ impl ResidualConfig {
                 sinkhorn_iters,
                 rows,
             )),
-            _ => return Err(not_yet(self.kind())),
+            Self::SepV {
+                sublayers_per_block,
+            } => Box::new(sep_v::SepV::new(tape, model, sublayers_per_block, rows)),
+            Self::Cumulative { read } => {
+                Box::new(cumulative::Cumulative::new(tape, model, read, rows))
+            }
+            Self::DenseFormer { dilation, period } => Box::new(dense_former::DenseFormer::new(
+                tape, model, dilation, period, rows,
+            )),
+            Self::Transparent { weights, .. } => {
+                Box::new(transparent::Transparent::new(tape, model, weights, rows))
+            }
         })
     }
 }

@@ -1,5 +1,7 @@
 //! The interface between a model and its residual mechanism.
 
+use serde::Serialize;
+
 use crate::error::Result;
 use crate::models::config::ModelConfig;
 use crate::tape::{Tape, Tensor};
@@ -47,7 +49,21 @@ pub trait ResidualPath {
     }
 }
 
-/// A published matrix of depth weights `[rows, sources]`: tensor `routing.<site>.<stream>` of a watching tape.
+/// What published depth weights are: which numbers about them mean something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weighting {
+    /// At least 0, and they sum to one.
+    #[default]
+    Softmax,
+    /// Each between 0 and 1, of any sum.
+    Sigmoid,
+    /// Any numbers, negative ones too.
+    Signed,
+}
+
+/// Published depth weights: tensor `routing.<site>.<stream>` of a watching tape, `[rows, sources]`, or `[sources]` if they
+/// are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routing {
     /// Which sublayer reads; `L` is the read-out.
@@ -56,9 +72,35 @@ pub struct Routing {
     pub stream: u32,
     /// What the columns are: `embed`, `block 1`, .., `partial`.
     pub sources: Vec<String>,
+    /// What the numbers are.
+    pub weighting: Weighting,
+    /// Whether all tokens have the same weights.
+    pub shared: bool,
 }
 
 impl Routing {
+    /// Softmax weights that each token has of its own.
+    #[must_use]
+    pub fn per_token(site: u32, stream: u32, sources: Vec<String>) -> Self {
+        Self {
+            site,
+            stream,
+            sources,
+            weighting: Weighting::Softmax,
+            shared: false,
+        }
+    }
+
+    /// Weights of a mechanism with one stream that are the same for all tokens.
+    #[must_use]
+    pub fn shared(site: u32, sources: Vec<String>, weighting: Weighting) -> Self {
+        Self {
+            weighting,
+            shared: true,
+            ..Self::per_token(site, 0, sources)
+        }
+    }
+
     /// Name of the tensor on a watching tape.
     #[must_use]
     pub fn tensor(&self) -> String {

@@ -13,9 +13,7 @@ use braid_engine::params::Parameters;
 use braid_engine::trainer::{MemoryPlan, plan_memory};
 use clap::Args;
 
-use super::{
-    DIVERGED, DeviceArgs, Failure, INTERRUPTED, Outcome, USAGE, notice, paint, say,
-};
+use super::{DIVERGED, DeviceArgs, Failure, INTERRUPTED, Outcome, USAGE, notice, paint, say};
 use crate::config::RunConfig;
 use crate::heat_map::heat_map;
 use crate::progress::{Learning, Progress};

@@ -4,6 +4,7 @@
 //! Only `cli` and `main` print, and only they end the process.
 #![warn(missing_docs)]
 
+pub mod catalogue;
 pub mod config;
 pub mod heat_map;
 pub mod records;

@@ -3,11 +3,13 @@
 mod doctor;
 mod eval;
 mod inspect;
+mod list;
 mod sample;
 mod train;
 mod verify;
 
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use braid_engine::Error;
@@ -15,6 +17,7 @@ use braid_engine::device::{AdapterKind, Device, DeviceChoice, DeviceOptions, Pre
 use clap::{Args, Parser, Subcommand};
 
 use crate::heat_map::Paint;
+use crate::run_dir::read_text;
 
 /// The thing asked about failed: a case, an adapter.
 const FAILED: u8 = 1;
@@ -82,8 +85,33 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// What can compute here, and what is missing
     Doctor(doctor::DoctorArgs),
+    /// The residual mechanisms and feed-forward sublayers there are
+    List(list::ListArgs),
     /// Compare a device with golden cases
     Verify(verify::VerifyArgs),
+}
+
+/// What to train, or to ask about.
+#[derive(Clone, Debug, Args)]
+struct ConfigArgs {
+    /// Configuration file (TOML)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Change one setting, such as model.layers=6; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+}
+
+impl ConfigArgs {
+    /// The text of the file; empty without one.
+    fn text(&self) -> Result<String, Failure> {
+        Ok(self
+            .config
+            .as_deref()
+            .map(read_text)
+            .transpose()?
+            .unwrap_or_default())
+    }
 }
 
 /// Where to compute.
@@ -179,6 +207,7 @@ pub fn main() -> ExitCode {
         Command::Sample(args) => sample::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::List(args) => list::run(&args),
         Command::Verify(args) => verify::run(&args),
     };
     match outcome {

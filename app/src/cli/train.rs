@@ -13,7 +13,9 @@ use braid_engine::params::Parameters;
 use braid_engine::trainer::{MemoryPlan, plan_memory};
 use clap::Args;
 
-use super::{DIVERGED, DeviceArgs, Failure, INTERRUPTED, Outcome, USAGE, notice, paint, say};
+use super::{
+    ConfigArgs, DIVERGED, DeviceArgs, Failure, INTERRUPTED, Outcome, USAGE, notice, paint, say,
+};
 use crate::config::RunConfig;
 use crate::heat_map::heat_map;
 use crate::progress::{Learning, Progress};
@@ -33,12 +35,8 @@ use crate::session::{Session, Start};
   braid train --task depth-recall --set model.layers=6 --steps 3000 --seed 2
   braid train --resume runs/20260101-120000-dar-recall")]
 pub(super) struct TrainArgs {
-    /// Configuration file (TOML)
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Change one setting, such as model.layers=6; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    config: ConfigArgs,
     /// Train on a text file
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
     data: Option<PathBuf>,
@@ -83,12 +81,7 @@ pub(super) fn run(args: &TrainArgs) -> Outcome {
 
 /// The configuration that file, settings and flags make together.
 fn configuration(args: &TrainArgs) -> Result<RunConfig, Failure> {
-    let text = args
-        .config
-        .as_deref()
-        .map(read_text)
-        .transpose()?
-        .unwrap_or_default();
+    let text = args.config.text()?;
     let quoted = |text: &str| toml::Value::String(text.into()).to_string();
     let mut flags = Vec::new();
     if let Some(file) = &args.data {
@@ -112,7 +105,7 @@ fn configuration(args: &TrainArgs) -> Result<RunConfig, Failure> {
             let data = |key: &str| key == "data.file" || key == "data.task";
             other == key || (data(other) && data(key))
         };
-        if let Some(setting) = args.settings.iter().find(same) {
+        if let Some(setting) = args.config.settings.iter().find(same) {
             let message =
                 format!("`{flag}` and `--set {setting}` contradict each other; give one of them");
             return Err(Failure::new(USAGE, message));
@@ -120,7 +113,7 @@ fn configuration(args: &TrainArgs) -> Result<RunConfig, Failure> {
         settings.push(format!("{key}={value}"));
     }
     // Flags first: they name the data, which decides which settings there are.
-    settings.extend(args.settings.iter().cloned());
+    settings.extend(args.config.settings.iter().cloned());
     let mut config = RunConfig::parse(&text, &settings)?;
     let files = [&mut config.data.file, &mut config.data.tokenizer_file];
     for file in files.into_iter().flatten() {

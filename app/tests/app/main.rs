@@ -4,5 +4,6 @@
 
 mod config;
 mod heat_map;
+mod list;
 mod program;
 mod run_dir;

@@ -1,5 +1,6 @@
 //! Building blocks of models: layers, and the mechanisms that connect them through depth.
 
+pub mod about;
 pub mod attention;
 pub mod feed_forward;
 pub mod residual;

@@ -36,7 +36,8 @@ pub const ABOUT: About = About {
     summary: "two streams; the keys that choose a stream's depth come from the other stream",
     paper: "Dual Attention Residuals, arXiv 2607.18730",
     equations: "\
-h^j    = sum_i a_i v_i over stream V(j),   a = softmax_i <q_s^j * g_s, rms(k_i)> over stream K(j)
+h^j    = sum_i a_i v_i,   a = softmax_i <q_s^j * g_s, rms(k_i)>
+         v_i of stream V(j), k_i of stream K(j)
 f^j    = rms(h^j)
 alpha  = softmax_j(b_alpha^j + <w_alpha^j, f^j>)
 rho    = sigmoid(b_rho + <w_rho^0, f^0> + <w_rho^1, f^1>)

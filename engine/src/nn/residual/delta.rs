@@ -27,10 +27,11 @@ pub const ABOUT: About = About {
     summary: "a softmax over what each sublayer, or block, changed is added to what is read",
     paper: "Delta Attention Residuals, arXiv 2605.18855",
     equations: "\
-x_s = h + sum_i w_i v_i,   v = e, then what each sublayer or block added to h
+x_s = h + sum_i w_i v_i,   v = e, then what each sublayer or block added
 h  <- h + F_s(x_s),        out = h
+a   = softmax_i <q_s * g_s, rms(v_i)>
 w   = a (plain), a - 1/n (centered), eta_s a (gated),
-      a with a constant source of value 0 (null);   a = softmax_i <q_s * g_s, rms(v_i)>",
+      a with a constant source of value 0 (null)",
     choices: &[
         "The released code and the draft differ in places; this follows the code where it was readable.",
         "An unfinished last block never becomes a source, and the read-out is the plain stream.",

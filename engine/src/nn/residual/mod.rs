@@ -34,6 +34,24 @@ use crate::params::ParamSpec;
 use crate::tape::Tape;
 
 impl ResidualConfig {
+    /// What to know about the mechanism.
+    #[must_use]
+    pub fn about(&self) -> About {
+        match self {
+            Self::Standard {} => standard::ABOUT,
+            Self::AttnRes { .. } => attn_res::ABOUT,
+            Self::Delta { .. } => delta::ABOUT,
+            Self::Dar { .. } => dar::ABOUT,
+            Self::Mhc2Matched {} => mhc2_matched::ABOUT,
+            Self::HyperConnections { .. } => hyper_connections::ABOUT,
+            Self::Mhc { .. } => mhc::ABOUT,
+            Self::SepV { .. } => sep_v::ABOUT,
+            Self::Cumulative { .. } => cumulative::ABOUT,
+            Self::DenseFormer { .. } => dense_former::ABOUT,
+            Self::Transparent { .. } => transparent::ABOUT,
+        }
+    }
+
     /// The parameters that the mechanism adds to a model.
     #[must_use]
     pub fn parameters(&self, model: &ModelConfig) -> Vec<ParamSpec> {

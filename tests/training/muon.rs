@@ -1,4 +1,4 @@
-//! Muon: the iteration against golden vectors and plain loops, the update against section 6.3 of the spec, and a training.
+//! Muon: the iteration against golden vectors and plain loops, the update against section 6.3 of the notes, and a training.
 
 use std::sync::Arc;
 

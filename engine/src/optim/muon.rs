@@ -2,7 +2,7 @@
 //!
 //! `M = mu M + g`; `O = NS(mu M + g)`; `W = W (1 - lr wd) - lr s sqrt(max(rows, cols)) O`, where `g` is the clipped gradient and `NS`
 //! makes all singular values about 1 ([`mod@super::newton_schulz`]). With `s` = 0.18 an update is as large as one of AdamW (mean
-//! square about `s^2`), so both share the learning rate and the weight decay. Formula: `spec/residuals.md` 6.3, from the
+//! square about `s^2`), so both share the learning rate and the weight decay. Formula: section 6.3 of the notes on residual mechanisms, from the
 //! optimiser section of the DeepSeek-V4 report; the idea: K. Jordan 2024; the scale: Moonlight, <https://arxiv.org/abs/2502.16982>,
 //! which has 0.2.
 //!

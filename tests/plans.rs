@@ -215,7 +215,7 @@ fn train_on_noop(residual: &str, width: u32, layers: u32, checkpoint: bool) -> R
     };
     let limits = runtime.limits();
     let training = runtime.load_model(&plans::training(&config, &parameters, &how, &limits)?)?;
-    let update = runtime.load(&plans::update(&parameters, &optimizer, &limits)?)?;
+    let update = runtime.load(&plans::update(&config, &parameters, &optimizer, &limits)?)?;
     let evaluation = plans::evaluation(&config, &parameters, batch, true, &limits)?;
     let evaluation = runtime.load_model(&evaluation)?;
 

@@ -16,6 +16,15 @@ pub enum Record {
         step: u64,
         /// Mean cross-entropy of its batch before the update; nats.
         loss: f64,
+        /// What was minimised: the loss and what follows here. Experts only, as these.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        objective: Option<f64>,
+        /// Losses for an even use of experts, over all layers, coefficient included.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        balance: Option<f64>,
+        /// Losses for small logits of the routers, over all layers, coefficient included.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        z: Option<f64>,
         /// Learning rate.
         lr: f64,
         /// Norm of the gradient before clipping.

@@ -382,6 +382,9 @@ impl Session {
             records.push(Record::Train {
                 step: result.step,
                 loss: result.loss,
+                objective: result.auxiliary.map(|_| result.objective()),
+                balance: result.auxiliary.map(|parts| parts.balance),
+                z: result.auxiliary.map(|parts| parts.z),
                 lr: result.lr,
                 grad_norm: result.grad_norm,
                 tokens: result.step * tokens_per_step,

@@ -10,7 +10,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::params::Parameters;
+use crate::params::{ParamSpec, Parameters};
 
 /// Version of `state.json`.
 pub const SCHEMA: u32 = 1;
@@ -41,11 +41,21 @@ pub struct Tensors {
     pub moments: Option<(Vec<f32>, Vec<f32>)>,
 }
 
+/// The parameters in a file whose names begin with `prefix`: all of the model's, and for moments those that have some.
+fn listed<'a>(
+    parameters: &'a Parameters,
+    prefix: &str,
+) -> impl Iterator<Item = (usize, &'a ParamSpec)> {
+    let all = parameters.specs().iter().enumerate();
+    let values = prefix.is_empty();
+    all.filter(move |(_, spec)| values || !spec.group.untrained)
+}
+
 /// One arena as a safetensors file, each name behind `prefix`.
 fn serialize(parameters: &Parameters, arenas: &[(&str, &[f32])]) -> Result<Vec<u8>> {
     let mut parts = Vec::new();
     for &(prefix, arena) in arenas {
-        for (number, spec) in parameters.specs().iter().enumerate() {
+        for (number, spec) in listed(parameters, prefix) {
             let bytes: Vec<u8> = arena[parameters.range(number)]
                 .iter()
                 .flat_map(|v| v.to_le_bytes())
@@ -103,7 +113,7 @@ fn arena(
     prefix: &str,
 ) -> Result<Vec<f32>> {
     let mut arena = vec![0.0; parameters.arena_len()];
-    for (number, spec) in parameters.specs().iter().enumerate() {
+    for (number, spec) in listed(parameters, prefix) {
         let name = format!("{prefix}{}", spec.name);
         let Ok(view) = parsed.tensor(&name) else {
             return Err(Error::File(format!(

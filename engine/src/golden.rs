@@ -1,7 +1,7 @@
 //! Golden cases: a model's weights and inputs with the results of an independent program in 64-bit floats.
 //!
 //! Everything in `expected.safetensors` is compared by section 7.3 of the checkpoint format: logits, losses, every gradient,
-//! depth weights, gates, and the losses, norms and parameters of ten training steps.
+//! depth weights, gates, the use of experts, and the losses, norms and parameters of ten training steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use crate::executor::{Data, Executor, Values};
 use crate::models::config::ModelConfig;
 use crate::models::{decoder, plans};
 use crate::nn::Batch;
+use crate::nn::experts::Routed;
 use crate::nn::residual::Routing;
-use crate::optim::{STATUS_LOSS, STATUS_RING, StepScalars, UpdateConfig, ring_entry};
+use crate::optim::{RING_WIDTH, STATUS_LOSS, STATUS_RING, StepScalars, UpdateConfig, ring_entry};
 use crate::params::Parameters;
 use crate::plan::External;
 use crate::runtime::{Loaded, Runtime};
@@ -288,7 +289,7 @@ pub async fn verify(files: &CaseFiles<'_>, executor: Box<dyn Executor>) -> Resul
     Ok(compare(&case, &got, exact))
 }
 
-/// Logits, losses, gradients, depth weights and gates of the evaluation batch.
+/// Logits, losses, gradients, depth weights, gates and the use of experts of the evaluation batch.
 async fn evaluate(
     case: &Case,
     runtime: &mut Runtime,
@@ -304,11 +305,16 @@ async fn evaluate(
     let [loss, logits] = [plans::LOSS, plans::LOGITS].map(str::to_owned);
     let routing = plan.routing.iter().map(Routing::tensor);
     let gates = plan.gates.iter().map(|gate| gate.tensor.clone());
-    let names: Vec<String> = [loss, logits]
+    let mut names: Vec<String> = [loss, logits]
         .into_iter()
         .chain(routing)
         .chain(gates)
         .collect();
+    if !plan.experts.is_empty() {
+        names.extend([plans::BALANCE, plans::Z].map(str::to_owned));
+        names.extend(plan.experts.iter().map(Routed::gates));
+        names.extend(plan.experts.iter().map(Routed::statistics));
+    }
     let mut read = runtime
         .read(train, &names)
         .await?
@@ -317,8 +323,8 @@ async fn evaluate(
     let mut next = || read.next().unwrap_or_default();
 
     let loss = next();
-    got.insert("loss".to_owned(), Numbers::list(loss.clone()));
-    got.insert("objective".to_owned(), Numbers::list(loss));
+    let mut objective = loss.clone();
+    got.insert("loss".to_owned(), Numbers::list(loss));
     let rows = [case.batch.sequences as usize, case.batch.context as usize];
     let per_token = |values: Vec<f64>| {
         let columns = values.len() / (rows[0] * rows[1]).max(1);
@@ -343,10 +349,29 @@ async fn evaluate(
             Numbers::new(rows.iter().chain(&gate.shape).copied(), columns.collect()),
         );
     }
+    if !plan.experts.is_empty() {
+        for name in [plans::BALANCE, plans::Z] {
+            let part = next();
+            objective[0] += part.first().copied().unwrap_or(f64::NAN);
+            got.insert(name.to_owned(), Numbers::list(part));
+        }
+        for routed in &plan.experts {
+            got.insert(routed.gates(), per_token(next()));
+        }
+        for routed in &plan.experts {
+            let mut counts = next();
+            counts.truncate(routed.experts as usize);
+            got.insert(
+                format!("moe.{}.counts", routed.layer),
+                Numbers::list(counts),
+            );
+        }
+    }
+    got.insert("objective".to_owned(), Numbers::list(objective));
 
     let grads = runtime.read_external(External::Grads).await?.to_f64();
     let parameters = runtime.parameters().clone();
-    for (number, spec) in parameters.specs().iter().enumerate() {
+    for (number, spec) in parameters.trained() {
         let shape = spec.shape.dims().iter().map(|&dim| dim as usize);
         let values = grads[parameters.range(number)].to_vec();
         got.insert(format!("grad.{}", spec.name), Numbers::new(shape, values));
@@ -381,7 +406,7 @@ async fn ten_steps(
         muon: None,
     };
     let parameters = runtime.parameters().clone();
-    let update = plans::update(&parameters, &config, &runtime.limits())?;
+    let update = plans::update(&case.config, &parameters, &config, &runtime.limits())?;
     let update = runtime.load(&update)?;
     runtime.write_external(External::Values, Data::F64(arena))?;
     runtime.write_external(External::Status, Data::F64(&[0.0; STATUS_RING]))?;
@@ -391,7 +416,7 @@ async fn ten_steps(
         case.tokens("train.input_ids")?,
         case.tokens("train.labels")?,
     );
-    let (mut losses, mut norms) = (Vec::new(), Vec::new());
+    let (mut losses, mut objectives, mut norms) = (Vec::new(), Vec::new(), Vec::new());
     for (step, (ids, labels)) in (1..).zip(ids.chunks(rows).zip(labels.chunks(rows))) {
         runtime.write_batch(train, ids, labels)?;
         let scalars = StepScalars {
@@ -403,16 +428,18 @@ async fn ten_steps(
         runtime.write_scalars(&scalars)?;
         runtime.submit(true, &[train, &update])?;
         let status = runtime.read_external(External::Status).await?.to_f64();
-        losses.push(status[ring_entry(step)]);
-        norms.push(status[ring_entry(step) + 1]);
+        let entry = &status[ring_entry(step)..][..RING_WIDTH];
+        losses.push(entry[0]);
+        objectives.push(entry[0] + entry[3] + entry[4]);
+        norms.push(entry[1]);
         debug_assert!(
             status[STATUS_LOSS] == 0.0,
             "the update closes the step's books"
         );
     }
     let mut got = BTreeMap::from([
-        ("train.loss".to_owned(), Numbers::list(losses.clone())),
-        ("train.objective".to_owned(), Numbers::list(losses)),
+        ("train.loss".to_owned(), Numbers::list(losses)),
+        ("train.objective".to_owned(), Numbers::list(objectives)),
         ("train.grad_norm".to_owned(), Numbers::list(norms)),
     ]);
     let values = runtime.read_external(External::Values).await?;
@@ -426,7 +453,7 @@ async fn ten_steps(
 }
 
 const INPUTS: [&str; 4] = ["input_ids", "labels", "train.input_ids", "train.labels"];
-const SECTIONS: [&str; 6] = ["logits", "loss", "grad", "routing", "gate", "train"];
+const SECTIONS: [&str; 7] = ["logits", "loss", "grad", "routing", "gate", "moe", "train"];
 
 fn compare(case: &Case, got: &BTreeMap<String, Numbers>, exact: bool) -> Verdict {
     let expected = case

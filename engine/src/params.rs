@@ -37,6 +37,9 @@ pub struct Group {
     pub routing: bool,
     /// Is decayed by AdamW (group D of the checkpoint format).
     pub decay: bool,
+    /// Is not the optimiser's: no gradient, no moments, no part in the gradient norm. Its owner changes it by a rule of its
+    /// own, and may use its range of the gradients, which is cleared once a step, for sums over the step's passes.
+    pub untrained: bool,
 }
 
 /// Declaration of one parameter.
@@ -60,8 +63,21 @@ impl ParamSpec {
             shape: shape.into(),
             init,
             group: Group {
-                routing: false,
                 decay,
+                ..Group::default()
+            },
+        }
+    }
+
+    /// A parameter that is saved with the others, but not the optimiser's.
+    pub fn untrained(name: impl Into<String>, shape: impl Into<Shape>, init: Init) -> Self {
+        Self {
+            name: name.into(),
+            shape: shape.into(),
+            init,
+            group: Group {
+                untrained: true,
+                ..Group::default()
             },
         }
     }
@@ -81,7 +97,7 @@ impl ParamSpec {
             init,
             group: Group {
                 routing: true,
-                decay: false,
+                ..Group::default()
             },
         }
     }
@@ -94,11 +110,13 @@ pub struct Parameters {
     offsets: Vec<usize>,
     index: HashMap<String, usize>,
     groups: Vec<(Group, Range<usize>)>,
+    trained_len: usize,
     len: usize,
 }
 
 impl Parameters {
-    /// Lay out the arena: parameters of one group lie together, in the order of declaration.
+    /// Lay out the arena: parameters of one group lie together, in the order of declaration; those that are not trained at
+    /// the end.
     ///
     /// # Errors
     /// If two parameters have the same name.
@@ -113,7 +131,7 @@ impl Parameters {
             }
         }
         let mut order: Vec<usize> = (0..specs.len()).collect();
-        order.sort_by_key(|&number| specs[number].group);
+        order.sort_by_key(|&number| (specs[number].group.untrained, specs[number].group));
         let (mut offsets, mut groups, mut len) =
             (vec![0; specs.len()], Vec::<(Group, Range<usize>)>::new(), 0);
         for number in order {
@@ -126,11 +144,14 @@ impl Parameters {
             offsets[number] = len;
             len = end;
         }
+        let mut trained = groups.iter().filter(|(group, _)| !group.untrained);
+        let trained_len = trained.next_back().map_or(0, |(_, range)| range.end);
         Ok(Self {
             specs,
             offsets,
             index,
             groups,
+            trained_len,
             len,
         })
     }
@@ -147,10 +168,22 @@ impl Parameters {
         self.len
     }
 
+    /// Length of the part of the arena that the optimiser changes: it begins at 0.
+    #[must_use]
+    pub fn trained_len(&self) -> usize {
+        self.trained_len
+    }
+
     /// Number of trained numbers, padding not included.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.specs.iter().map(|spec| spec.shape.len()).sum()
+        self.trained().map(|(_, spec)| spec.shape.len()).sum()
+    }
+
+    /// The parameters that the optimiser changes, with their numbers.
+    pub fn trained(&self) -> impl Iterator<Item = (usize, &ParamSpec)> {
+        let all = self.specs.iter().enumerate();
+        all.filter(|(_, spec)| !spec.group.untrained)
     }
 
     /// Number of trained numbers of the residual mechanism.
@@ -163,7 +196,7 @@ impl Parameters {
             .sum()
     }
 
-    /// The optimiser's groups and their ranges of the arena.
+    /// The groups and their ranges of the arena.
     #[must_use]
     pub fn groups(&self) -> &[(Group, Range<usize>)] {
         &self.groups

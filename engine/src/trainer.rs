@@ -17,7 +17,9 @@ use crate::models::decoder;
 use crate::models::plans::{self, ModelPlan};
 use crate::nn::Batch;
 use crate::nn::residual::{Gate, Routing};
-use crate::optim::{RING, STATUS_RING, Schedule, StepScalars, UpdateConfig, ring_entry};
+use crate::optim::{
+    RING, RING_WIDTH, STATUS_RING, Schedule, StepScalars, UpdateConfig, ring_entry,
+};
 use crate::params::Parameters;
 use crate::plan::{External, Limits, MemoryReport};
 use crate::runtime::{Loaded, Runtime};
@@ -48,12 +50,32 @@ pub struct StepResult {
     pub step: u64,
     /// Mean cross-entropy of its batch, before the update; nats.
     pub loss: f64,
+    /// The auxiliary losses of experts; `None` without.
+    pub auxiliary: Option<Auxiliary>,
     /// Norm of the gradient, before clipping.
     pub grad_norm: f64,
     /// Learning rate.
     pub lr: f64,
     /// Whether loss and norm were finite. If not, this and later steps have changed nothing.
     pub ok: bool,
+}
+
+/// What the objective has besides the cross-entropy: sums over all layers, coefficients included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Auxiliary {
+    /// Losses for an even use of experts.
+    pub balance: f64,
+    /// Losses for small logits of the routers.
+    pub z: f64,
+}
+
+impl StepResult {
+    /// What was minimised: cross-entropy and auxiliary losses.
+    #[must_use]
+    pub fn objective(&self) -> f64 {
+        let more = self.auxiliary.map_or(0.0, |parts| parts.balance + parts.z);
+        self.loss + more
+    }
 }
 
 /// A look at the validation part.
@@ -129,7 +151,7 @@ impl Plans {
         };
         let plans = Self {
             train: plans::training(model, &parameters, &how, limits)?,
-            update: plans::update(&parameters, &config.update, limits)?,
+            update: plans::update(model, &parameters, &config.update, limits)?,
             eval: plans::evaluation(model, &parameters, config.batch, false, limits)?,
             watch: plans::evaluation(model, &parameters, config.batch, true, limits)?,
             parameters,
@@ -171,9 +193,19 @@ const MOST_ELEMENTS: u64 = 1 << 30;
 /// Refuse batches whose widest tensor has too many elements.
 fn check_size(model: &ModelConfig, batch: Batch) -> Result<()> {
     let rows = u64::from(batch.sequences) * u64::from(batch.context);
+    let hidden = match model.experts() {
+        None => model.intermediate_size,
+        // A token has a row for each of its experts, and the router a number for each expert.
+        Some(moe) => {
+            let rows = moe
+                .top_k
+                .saturating_mul(moe.intermediate_size.max(model.hidden_size));
+            rows.max(moe.experts)
+        }
+    };
     let widths = [
         model.hidden_size,
-        model.intermediate_size,
+        hidden,
         model.query_width(),
         model.vocab_size,
     ];
@@ -393,11 +425,15 @@ impl Trainer {
         let status = self.runtime.read_external(External::Status).await?.to_f64();
         self.collected = self.step;
         let result = |step: u64| {
-            let entry = ring_entry(step);
-            let (loss, grad_norm, ok) = (status[entry], status[entry + 1], status[entry + 2] > 0.5);
+            let entry = &status[ring_entry(step)..][..RING_WIDTH];
+            let (loss, grad_norm, ok) = (entry[0], entry[1], entry[2] > 0.5);
             StepResult {
                 step,
                 loss,
+                auxiliary: self.model.experts().map(|_| Auxiliary {
+                    balance: entry[3],
+                    z: entry[4],
+                }),
                 grad_norm,
                 lr: self.config.schedule.rate(step - 1),
                 ok,

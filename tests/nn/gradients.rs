@@ -13,7 +13,7 @@ fn agree_with_finite_differences() {
         let outcome = net.run();
         let mut rng = stream(seed as u64, "elements");
         let parameters = net.parameters.clone();
-        for (number, spec) in parameters.specs().iter().enumerate() {
+        for (number, spec) in parameters.trained() {
             let gradient = &outcome[&format!("grad.{}", spec.name)];
             for _ in 0..2 {
                 let element = below(&mut rng, spec.shape.len());
@@ -21,7 +21,7 @@ fn agree_with_finite_differences() {
                 let start = net.values[position];
                 let mut at = |shift: f64| {
                     net.values[position] = start + shift;
-                    net.run()["loss"][0]
+                    net.run()["objective"][0]
                 };
                 let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
                 net.values[position] = start;

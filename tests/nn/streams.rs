@@ -113,6 +113,7 @@ fn parallel_layers(net: &Net) -> Vec<f64> {
         batch: net.batch,
         routing: Vec::new(),
         gates: Vec::new(),
+        experts: Vec::new(),
     };
     let loaded = runtime.load_model(&plan).expect("loads");
     let values = braid_engine::executor::Data::F64(&net.values);

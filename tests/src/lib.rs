@@ -111,6 +111,7 @@ pub struct Case {
     seed: u64,
     inputs: Vec<Input>,
     repeats: usize,
+    output_gradients: Vec<Vec<f64>>,
 }
 
 impl Case {
@@ -121,6 +122,7 @@ impl Case {
             seed,
             inputs: Vec::new(),
             repeats: 1,
+            output_gradients: Vec::new(),
         }
     }
 
@@ -189,6 +191,13 @@ impl Case {
             kind,
             values,
         });
+        self
+    }
+
+    /// The gradient of the next returned tensor, instead of random numbers.
+    #[must_use]
+    pub fn output_gradient(mut self, values: &[f64]) -> Self {
+        self.output_gradients.push(values.to_vec());
         self
     }
 
@@ -408,10 +417,9 @@ impl<'a> Bench<'a> {
                 let seed = tape.input(&seed_name, tensor.shape);
                 let mut rng = stream(case.seed, &seed_name);
                 let numbers = (0..tensor.shape.len()).map(|_| StandardNormal.sample(&mut rng));
-                seeds.insert(
-                    seed_name,
-                    numbers.map(|v: f64| f64::from(v as f32)).collect(),
-                );
+                let random = || numbers.map(|v: f64| f64::from(v as f32)).collect();
+                let given = case.output_gradients.get(outputs.len()).cloned();
+                seeds.insert(seed_name, given.unwrap_or_else(random));
                 outputs.push(name);
                 pairs.push((tensor, seed));
             }

@@ -35,11 +35,11 @@ pub struct Net {
     pub checkpoint: bool,
 }
 
-/// What a forward and backward pass gives, by name: `logits`, `loss`, `routing.*`, `gates.*`, `grad.*`.
+/// What a forward and backward pass gives, by name: `logits`, `loss`, `objective`, `routing.*`, `gates.*`, `moe.*`, `grad.*`.
 pub type Outcome = BTreeMap<String, Vec<f64>>;
 
 impl Net {
-    /// A model of `layers` layers with this `residual` object and random values for every parameter, far from the
+    /// A model of `layers` layers with this `residual` object (more keys of `config.json` may follow it) and random values for every parameter, far from the
     /// initial ones.
     ///
     /// # Panics
@@ -201,7 +201,10 @@ impl Net {
         let grads = pollster::block_on(runtime.read_external(External::Grads))
             .expect("reads")
             .to_f64();
-        for (number, spec) in self.parameters.specs().iter().enumerate() {
+        let parts = ["loss", plans::BALANCE, plans::Z].map(|name| outcome.get(name));
+        let objective = parts.into_iter().flatten().map(|part| part[0]).sum();
+        outcome.insert("objective".to_owned(), vec![objective]);
+        for (number, spec) in self.parameters.trained() {
             outcome.insert(
                 format!("grad.{}", spec.name),
                 grads[self.parameters.range(number)].to_vec(),

@@ -1,5 +1,6 @@
 //! Training: optimiser, schedules, trainer.
 
+mod expert_bias;
 mod mechanisms;
 mod muon;
 mod optim;

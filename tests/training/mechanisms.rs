@@ -7,12 +7,18 @@ use braid_tests::executors;
 
 use crate::repeatable::{bits, config, train, trainer_of};
 
-/// Every kind, with its default settings, as JSON.
+/// Experts for a `residual` object to be followed by: sigmoid gates and a bias.
+const EXPERTS: &str = r#""feed_forward": {"kind": "moe", "experts": 5, "top_k": 2, "gate": "sigmoid_bias",
+    "shared_experts": 1, "intermediate_size": 9}"#;
+
+/// Every kind, with its default settings, as JSON, and two of them with experts.
 fn kinds() -> impl Iterator<Item = String> {
     let all = ResidualConfig::KINDS
         .iter()
         .filter_map(|kind| ResidualConfig::of_kind(kind));
+    let with_experts = [r#"{"kind": "standard"}"#, r#"{"kind": "dar"}"#];
     all.map(|residual| serde_json::to_string(&residual).expect("is JSON"))
+        .chain(with_experts.map(|residual| format!("{residual}, {EXPERTS}")))
 }
 
 #[test]

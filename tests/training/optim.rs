@@ -4,8 +4,9 @@ use std::sync::Arc;
 use braid_engine::executor::{BufferId, Data, Executor, ProgramId, Range, Work};
 use braid_engine::kernel::Element;
 use braid_engine::optim::{
-    RING, STATUS_LEN, STATUS_LOSS, STATUS_NORM, STATUS_SCALE, STATUS_STOPPED, STEP_SCALARS_LEN,
-    StepScalars, UpdateConfig, record_loss, record_update, ring_entry,
+    RING, RING_WIDTH, STATUS_LEN, STATUS_LOSS, STATUS_NORM, STATUS_SCALE, STATUS_STOPPED, STATUS_Z,
+    STEP_SCALARS_LEN, StepScalars, UpdateConfig, record_loss, record_part, record_update,
+    ring_entry,
 };
 use braid_engine::params::{Group, Init, ParamSpec, Parameters};
 use braid_engine::plan::{External, Plan};
@@ -32,7 +33,11 @@ fn parameters(largest: u32) -> Arc<Parameters> {
         name: name.into(),
         shape: [len].into(),
         init: Init::Normal(1.0),
-        group: Group { routing, decay },
+        group: Group {
+            routing,
+            decay,
+            ..Group::default()
+        },
     };
     let specs = vec![
         spec("matrix", largest, false, true),
@@ -92,6 +97,8 @@ impl Run {
         let loss = tape.input("loss", [1]);
         let status = tape.external(External::Status, STATUS_LEN);
         record_loss(&mut tape, loss, status).expect("records");
+        // The auxiliary losses are kept apart.
+        record_part(&mut tape, loss, STATUS_Z, status).expect("records");
         let loss_plan = tape.finish(&limits).expect("fits");
         let loss = executor.load(&loss_plan, &buffers).expect("loads");
 
@@ -260,8 +267,8 @@ fn follows_the_dull_loop(largest: u32, config: &UpdateConfig, size: f64, limit: 
             let status = run.read(External::Status);
             let norm = [status[STATUS_NORM]];
             assert_close(&format!("{name}: norm"), &norm, &[dull.norm], tolerance);
-            let entry = &status[ring_entry(t)..][..3];
-            let want = [0.5, dull.norm, 1.0];
+            let entry = &status[ring_entry(t)..][..RING_WIDTH];
+            let want = [0.5, dull.norm, 1.0, 0.0, 0.5];
             assert_close(&format!("{name}: ring"), entry, &want, tolerance);
         }
     }

@@ -538,8 +538,10 @@ fn what_cannot_work_is_refused_with_a_sentence() {
                 "feed_forward.kind=moe",
                 "--set",
                 "feed_forward.intermediate_size=8",
+                "--set",
+                "feed_forward.top_k=1",
             ],
-            &["not implemented"],
+            &["feed_forward.top_k is 1", "no gradient"],
         ),
         (
             3,

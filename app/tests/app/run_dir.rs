@@ -23,6 +23,9 @@ fn files(content: &str) -> CheckpointFiles {
 fn train(step: u64) -> Record {
     Record::Train {
         step,
+        objective: None,
+        balance: None,
+        z: None,
         loss: 1.5,
         lr: 0.001,
         grad_norm: f64::NAN,

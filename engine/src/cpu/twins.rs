@@ -2,9 +2,9 @@
 
 use super::{
     Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
-    dual_gates, dual_write, embedding, inverse_rms, matmul, mhc_gates, muon, newton_schulz,
-    rms_norm, rope, scaled_add, slot_add, softmax, square_sum, static_mix, stream_coefficients,
-    stream_mix, swiglu,
+    dual_gates, dual_write, embedding, expert_bias, gated_add, inverse_rms, matmul, mhc_gates,
+    muon, newton_schulz, rms_norm, rope, router, router_loss, scaled_add, slot_add, softmax,
+    square_sum, static_mix, stream_coefficients, stream_mix, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -47,6 +47,10 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("embedding", "backward") => embedding::backward,
         ("inverse_rms", "forward") => inverse_rms::forward,
         ("inverse_rms", "backward") => inverse_rms::backward,
+        ("expert_bias", "update") => expert_bias::update,
+        ("gated_add", "forward") => gated_add::forward,
+        ("gated_add", "backward_u") => gated_add::backward_u,
+        ("gated_add", "backward_gates") => gated_add::backward_gates,
         ("matmul" | "matmul_vec4", "nt") => matmul::nt,
         ("matmul" | "matmul_vec4", "nn") => matmul::nn,
         ("matmul" | "matmul_vec4", "tn") => matmul::tn,
@@ -63,6 +67,13 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("rms_norm", "backward") => rms_norm::backward,
         ("rms_norm", "backward_gain") => rms_norm::backward_gain,
         ("rope", "rotate") => rope::rotate,
+        ("router", "forward") => router::forward,
+        ("router", "backward") => router::backward,
+        ("router_loss", "forward_norms") => router_loss::forward_norms,
+        ("router_loss", "forward_blocks") => router_loss::forward_blocks,
+        ("router_loss", "forward_groups") => router_loss::forward_groups,
+        ("router_loss", "forward") => router_loss::forward,
+        ("router_loss", "backward") => router_loss::backward,
         ("scaled_add", "forward") => scaled_add::forward,
         ("scaled_add", "backward_h") => scaled_add::backward_h,
         ("scaled_add", "backward_o") => scaled_add::backward_o,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-pub use crate::nn::feed_forward::{ExpertGate, FeedForwardConfig};
+pub use crate::nn::feed_forward::{ExpertGate, FeedForwardConfig, MoeConfig};
 pub use crate::nn::residual::config::ResidualConfig;
 
 /// Shape and mechanism of a model. Field names are the keys of `config.json`; what is missing there gets its default.
@@ -109,6 +109,15 @@ impl ModelConfig {
     #[must_use]
     pub fn key_width(&self) -> u32 {
         self.num_key_value_heads * self.head_dim
+    }
+
+    /// The mixture of experts, if the feed-forward sublayers are one.
+    #[must_use]
+    pub fn experts(&self) -> Option<&MoeConfig> {
+        match &self.feed_forward {
+            FeedForwardConfig::Moe(moe) => Some(moe),
+            FeedForwardConfig::Swiglu {} => None,
+        }
     }
 
     /// Refuse impossible values.

@@ -7,9 +7,9 @@
 //!
 //! `F_s` includes its own norm, which routing never changes. No biases, no dropout.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::models::config::ModelConfig;
-use crate::nn::feed_forward::FeedForwardConfig;
+use crate::nn::experts::{self, Routed};
 use crate::nn::residual::{Gate, Routing};
 use crate::nn::rms_norm::{norm, parameter as gain};
 use crate::nn::{Batch, attention, swiglu};
@@ -28,6 +28,8 @@ pub struct Forward {
     pub routing: Vec<Routing>,
     /// Published gates.
     pub gates: Vec<Gate>,
+    /// Which experts the tokens went to, layer by layer; empty without experts.
+    pub experts: Vec<Routed>,
 }
 
 /// Every parameter of a model, laid out.
@@ -51,16 +53,10 @@ pub fn parameters(config: &ModelConfig) -> Result<Parameters> {
         specs.push(gain(format!("{prefix}input_layernorm.weight"), d));
         specs.extend(attention::parameters(config, layer));
         specs.push(gain(format!("{prefix}post_attention_layernorm.weight"), d));
-        match &config.feed_forward {
-            FeedForwardConfig::Swiglu {} => {
-                specs.extend(swiglu::parameters(
-                    config,
-                    &format!("{prefix}mlp."),
-                    config.intermediate_size,
-                ));
-            }
-            FeedForwardConfig::Moe { .. } => return Err(no_experts()),
-        }
+        specs.extend(match config.experts() {
+            None => swiglu::parameters(config, &format!("{prefix}mlp."), config.intermediate_size),
+            Some(moe) => experts::parameters(config, moe, layer),
+        });
     }
     specs.push(gain("model.norm.weight", d));
     if !config.tie_word_embeddings {
@@ -73,13 +69,6 @@ pub fn parameters(config: &ModelConfig) -> Result<Parameters> {
     }
     specs.extend(config.residual.parameters(config));
     Parameters::layout(specs)
-}
-
-fn no_experts() -> Error {
-    Error::config(
-        "feed_forward.kind",
-        "\"moe\" is not implemented in this version; use \"swiglu\"",
-    )
 }
 
 /// Record the forward pass over token numbers `ids` `[rows]`.
@@ -97,6 +86,7 @@ pub fn forward(
     let mut path = config.residual.path(tape, config, batch.rows())?;
     let e = tape.scope("embed", |tape| embedding(tape, ids, table))?;
     path.expand(tape, e)?;
+    let mut routed = Vec::new();
     for site in 0..config.sublayers() {
         let scope = format!(
             "layer {} {}",
@@ -109,7 +99,13 @@ pub fn forward(
         );
         tape.scope(&scope, |tape| {
             let x = path.read(tape, site)?;
-            let y = tape.checkpoint(|tape| sublayer(tape, config, batch, &tables, site, x))?;
+            let y = tape.checkpoint(|tape| {
+                if site.is_multiple_of(2) {
+                    attend(tape, config, batch, &tables, site / 2, x)
+                } else {
+                    feed_forward(tape, config, site / 2, x, &mut routed)
+                }
+            })?;
             path.write(tape, site, y)
         })?;
     }
@@ -127,30 +123,39 @@ pub fn forward(
         logits,
         routing: path.routing().to_vec(),
         gates: path.gates().to_vec(),
+        experts: routed,
     })
 }
 
-/// `F_s`: the norm and the attention or feed-forward of site `site`.
-fn sublayer(
+/// `F_s` of an even site: norm and attention.
+fn attend(
     tape: &mut Tape,
     config: &ModelConfig,
     batch: Batch,
     tables: &RopeTables,
-    site: u32,
+    layer: u32,
     x: Tensor,
 ) -> Result<Tensor> {
-    let (layer, eps) = (site / 2, config.rms_norm_eps);
+    let gain = format!("model.layers.{layer}.input_layernorm.weight");
+    let x = norm(tape, &gain, x, config.rms_norm_eps)?;
+    attention::forward(tape, config, layer, batch, tables, x)
+}
+
+/// `F_s` of an odd site: norm and feed-forward. Experts add to `routed`.
+fn feed_forward(
+    tape: &mut Tape,
+    config: &ModelConfig,
+    layer: u32,
+    x: Tensor,
+    routed: &mut Vec<Routed>,
+) -> Result<Tensor> {
     let prefix = format!("model.layers.{layer}.");
-    if site.is_multiple_of(2) {
-        let x = norm(tape, &format!("{prefix}input_layernorm.weight"), x, eps)?;
-        attention::forward(tape, config, layer, batch, tables, x)
-    } else {
-        let x = norm(
-            tape,
-            &format!("{prefix}post_attention_layernorm.weight"),
-            x,
-            eps,
-        )?;
-        swiglu::forward(tape, &format!("{prefix}mlp."), x)
-    }
+    let gain = format!("{prefix}post_attention_layernorm.weight");
+    let x = norm(tape, &gain, x, config.rms_norm_eps)?;
+    let Some(moe) = config.experts() else {
+        return swiglu::forward(tape, &format!("{prefix}mlp."), x);
+    };
+    let (y, routes) = experts::forward(tape, moe, layer, x)?;
+    routed.push(routes);
+    Ok(y)
 }

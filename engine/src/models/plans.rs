@@ -7,13 +7,18 @@ use std::sync::Arc;
 use super::config::ModelConfig;
 use super::decoder;
 use crate::error::Result;
+use crate::models::config::ExpertGate;
 use crate::nn::Batch;
+use crate::nn::experts::{self, Losses, Routed};
 use crate::nn::residual::{Gate, Routing};
 use crate::ops::cross_entropy::cross_entropy;
-use crate::optim::{STATUS_LEN, UpdateConfig, record_loss, record_update};
+use crate::optim::{
+    STATUS_BALANCE, STATUS_LEN, STATUS_Z, UpdateConfig, expert_bias, record_loss, record_part,
+    record_update,
+};
 use crate::params::Parameters;
 use crate::plan::{External, Limits, Plan};
-use crate::tape::Tape;
+use crate::tape::{Tape, Tensor};
 
 /// Input of every plan but the update: token numbers `[rows]`.
 pub const IDS: &str = "ids";
@@ -23,6 +28,10 @@ pub const LABELS: &str = "labels";
 pub const LOGITS: &str = "logits";
 /// Output: mean cross-entropy `[1]`.
 pub const LOSS: &str = "loss";
+/// Output: sum of the balance losses of all experts, coefficient included `[1]`.
+pub const BALANCE: &str = "loss.balance";
+/// Output: sum of the z-losses of all routers, coefficient included `[1]`.
+pub const Z: &str = "loss.z";
 /// Output: cross-entropy of each row `[rows]`.
 pub const ROW_LOSSES: &str = "row losses";
 
@@ -37,6 +46,8 @@ pub struct ModelPlan {
     pub routing: Vec<Routing>,
     /// Gates, if it was recorded watching.
     pub gates: Vec<Gate>,
+    /// Layers with experts; their gates and statistics are published if it was recorded watching.
+    pub experts: Vec<Routed>,
 }
 
 /// How a training plan is recorded.
@@ -52,7 +63,8 @@ pub struct Training {
     pub watch: bool,
 }
 
-/// Forward and backward pass: reads `ids` and `labels`, adds to the gradients and to the status buffer's loss.
+/// Forward and backward pass: reads `ids` and `labels`, adds to the gradients and to the status buffer's losses. The gradients
+/// are those of the objective: the cross-entropy and the auxiliary losses of experts.
 ///
 /// # Errors
 /// If the model cannot be recorded or does not fit `limits`; here and below.
@@ -78,34 +90,96 @@ pub fn training(
     })?;
     tape.watch(|| LOGITS.into(), forward.logits);
     tape.watch(|| LOSS.into(), loss.loss);
+    let scale = 1.0 / f64::from(how.accumulate);
+    let auxiliary = expert_losses(&mut tape, config, how.batch, &forward.experts, scale)?;
     let one = tape.constant("one", [1], vec![1.0]);
-    tape.backward(&[(loss.loss, one)])?;
+    let mut objective = vec![(loss.loss, one)];
+    let parts = auxiliary_parts(config, auxiliary.as_ref());
+    objective.extend(parts.iter().map(|&(part, _)| (part, one)));
+    tape.backward(&objective)?;
     let status = tape.external(External::Status, STATUS_LEN);
     record_loss(&mut tape, loss.loss, status)?;
+    for (part, entry) in parts {
+        record_part(&mut tape, part, entry, status)?;
+    }
+    if let (true, Some(losses)) = (has_selection_bias(config), &auxiliary) {
+        for (routed, &counts) in forward.experts.iter().zip(&losses.statistics) {
+            let bias = experts::selection_bias(routed.layer);
+            expert_bias::count(&mut tape, &bias, counts)?;
+        }
+    }
     let plan = tape.finish(limits)?;
     Ok(ModelPlan {
         plan,
         batch: how.batch,
         routing: forward.routing,
         gates: forward.gates,
+        experts: forward.experts,
     })
 }
 
-/// The optimiser's update.
+/// The auxiliary losses of experts, published if the tape is watching.
+fn expert_losses(
+    tape: &mut Tape,
+    config: &ModelConfig,
+    batch: Batch,
+    layers: &[Routed],
+    scale: f64,
+) -> Result<Option<Losses>> {
+    let Some(moe) = config.experts() else {
+        return Ok(None);
+    };
+    let losses = experts::losses(tape, moe, batch, layers, scale)?;
+    if let Some(losses) = &losses {
+        tape.watch(|| BALANCE.into(), losses.balance);
+        tape.watch(|| Z.into(), losses.z);
+    }
+    Ok(losses)
+}
+
+/// The auxiliary losses that are not switched off, and where the status buffer adds them up.
+fn auxiliary_parts(config: &ModelConfig, losses: Option<&Losses>) -> Vec<(Tensor, usize)> {
+    let (Some(moe), Some(losses)) = (config.experts(), losses) else {
+        return Vec::new();
+    };
+    let all = [
+        (moe.aux_loss, losses.balance, STATUS_BALANCE),
+        (moe.z_loss, losses.z, STATUS_Z),
+    ];
+    let on = all
+        .into_iter()
+        .filter(|&(coefficient, ..)| coefficient > 0.0);
+    on.map(|(_, loss, entry)| (loss, entry)).collect()
+}
+
+fn has_selection_bias(config: &ModelConfig) -> bool {
+    let moe = config.experts();
+    moe.is_some_and(|moe| moe.gate == ExpertGate::SigmoidBias)
+}
+
+/// The update: the optimiser's, and that of the selection bias of experts.
 ///
 /// # Errors
 /// As [`training`].
 pub fn update(
+    model: &ModelConfig,
     parameters: &Arc<Parameters>,
     config: &UpdateConfig,
     limits: &Limits,
 ) -> Result<Plan> {
     let mut tape = Tape::new(parameters.clone());
     record_update(&mut tape, config, limits.binding)?;
+    if let (true, Some(moe)) = (has_selection_bias(model), model.experts()) {
+        for layer in 0..model.num_hidden_layers {
+            let bias = experts::selection_bias(layer);
+            expert_bias::record(&mut tape, &bias, moe.bias_update_rate)?;
+        }
+    }
     tape.finish(limits)
 }
 
-/// Forward pass with losses: reads `ids` and `labels`, gives `row losses`, and, watching, depth weights and gates.
+/// Forward pass with losses: reads `ids` and `labels`, gives `row losses`, and, watching, depth weights, gates and the use of
+/// experts.
 ///
 /// # Errors
 /// As [`training`].
@@ -123,6 +197,9 @@ pub fn evaluation(
     let loss = tape.scope("loss", |tape| {
         cross_entropy(tape, forward.logits, labels, 1.0)
     })?;
+    if watch {
+        expert_losses(&mut tape, config, batch, &forward.experts, 1.0)?;
+    }
     tape.output(ROW_LOSSES, loss.row_losses);
     tape.output(LOGITS, forward.logits);
     let plan = tape.finish(limits)?;
@@ -131,6 +208,7 @@ pub fn evaluation(
         batch,
         routing: forward.routing,
         gates: forward.gates,
+        experts: forward.experts,
     })
 }
 
@@ -154,5 +232,6 @@ pub fn prediction(
         batch,
         routing: forward.routing,
         gates: forward.gates,
+        experts: forward.experts,
     })
 }

@@ -14,34 +14,39 @@ pub enum FeedForwardConfig {
     /// `down(silu(gate(x)) * up(x))`, of the model's own `intermediate_size`.
     Swiglu {},
     /// Mixture of experts; the model's own `intermediate_size` is ignored.
-    Moe {
-        /// Number of routed experts.
-        #[serde(default = "eight")]
-        experts: u32,
-        /// How many of them each token uses.
-        #[serde(default = "two")]
-        top_k: u32,
-        /// How experts are selected and weighted.
-        #[serde(default)]
-        gate: ExpertGate,
-        /// Experts that every token uses, with weight 1.
-        #[serde(default)]
-        shared_experts: u32,
-        /// Hidden width of each expert, routed or shared.
-        intermediate_size: u32,
-        /// Coefficient of the balance loss; 0 switches it off.
-        #[serde(default = "hundredth")]
-        aux_loss: f64,
-        /// Coefficient of the router's z-loss; 0 switches it off.
-        #[serde(default = "thousandth")]
-        z_loss: f64,
-        /// Factor of the routed experts' sum, `sigmoid_bias` only.
-        #[serde(default = "two_and_a_half")]
-        routed_scale: f64,
-        /// Step of the selection bias, `sigmoid_bias` only.
-        #[serde(default = "thousandth")]
-        bias_update_rate: f64,
-    },
+    Moe(MoeConfig),
+}
+
+/// A sparse mixture of experts (section 5 of the checkpoint format).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MoeConfig {
+    /// Number of routed experts.
+    #[serde(default = "eight")]
+    pub experts: u32,
+    /// How many of them each token uses.
+    #[serde(default = "two")]
+    pub top_k: u32,
+    /// How experts are selected and weighted.
+    #[serde(default)]
+    pub gate: ExpertGate,
+    /// Experts that every token uses, with weight 1.
+    #[serde(default)]
+    pub shared_experts: u32,
+    /// Hidden width of each expert, routed or shared.
+    pub intermediate_size: u32,
+    /// Coefficient of the balance loss; 0 switches it off.
+    #[serde(default = "hundredth")]
+    pub aux_loss: f64,
+    /// Coefficient of the router's z-loss; 0 switches it off.
+    #[serde(default = "thousandth")]
+    pub z_loss: f64,
+    /// Factor of the routed experts' sum, `sigmoid_bias` only.
+    #[serde(default = "two_and_a_half")]
+    pub routed_scale: f64,
+    /// Step of the selection bias, `sigmoid_bias` only.
+    #[serde(default = "thousandth")]
+    pub bias_update_rate: f64,
 }
 
 /// How experts are selected and weighted (section 5.1 of the format).
@@ -88,7 +93,7 @@ impl FeedForwardConfig {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Swiglu {} => "swiglu",
-            Self::Moe { .. } => "moe",
+            Self::Moe(_) => "moe",
         }
     }
 
@@ -97,7 +102,16 @@ impl FeedForwardConfig {
     /// # Errors
     /// Names the field as a run's TOML writes it, and its range.
     pub fn validate(&self) -> Result<()> {
-        let Self::Moe {
+        let Self::Moe(moe) = self else {
+            return Ok(());
+        };
+        moe.validate()
+    }
+}
+
+impl MoeConfig {
+    fn validate(&self) -> Result<()> {
+        let Self {
             experts,
             top_k,
             gate,
@@ -107,10 +121,7 @@ impl FeedForwardConfig {
             z_loss,
             routed_scale,
             bias_update_rate,
-        } = *self
-        else {
-            return Ok(());
-        };
+        } = *self;
         let refuse =
             |key: &str, message: String| Err(Error::config(format!("feed_forward.{key}"), message));
         if !(1..=256).contains(&experts) {

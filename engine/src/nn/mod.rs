@@ -2,6 +2,7 @@
 
 pub mod about;
 pub mod attention;
+pub mod experts;
 pub mod feed_forward;
 pub mod residual;
 pub mod rms_norm;

@@ -45,7 +45,8 @@ pub(super) fn record(
         Some(_) => muon::others(&parameters),
         None => parameters.groups().to_vec(),
     };
-    for (group, range) in ranges {
+    let trained = ranges.iter().filter(|(group, _)| !group.untrained);
+    for (group, range) in trained {
         for piece in pieces(range.clone(), limit) {
             let params = Params {
                 len: u32::try_from(piece.len()).unwrap_or(u32::MAX),

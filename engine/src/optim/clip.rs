@@ -3,7 +3,7 @@
 //! The kernels are `shaders/square_sum.wgsl` (the sum, in levels of fixed order) and `shaders/clip.wgsl` (what follows from
 //! it). The layout of the status buffer stands in [`super`].
 
-use super::pieces;
+use super::{STATUS_LOSS, pieces};
 use crate::error::{Error, Result};
 use crate::kernel::kernels;
 use crate::plan::External;
@@ -28,6 +28,8 @@ crate::params! {
     pub struct Params {
         /// Partial sums of squares; 1 for `record_loss`.
         len: u32,
+        /// Element of the status buffer that `record_loss` adds to.
+        entry: u32,
         /// Largest norm; 0: no clipping.
         clip: f64,
     }
@@ -44,14 +46,27 @@ const CHUNK: usize = 256;
 /// # Errors
 /// If `loss` is not one number.
 pub fn record_loss(tape: &mut Tape, loss: Tensor, status: Tensor) -> Result<()> {
+    record_part(tape, loss, STATUS_LOSS, status)
+}
+
+/// As [`record_loss`], for a part of the objective that is kept apart: `entry` is [`super::STATUS_BALANCE`] or
+/// [`super::STATUS_Z`].
+///
+/// # Errors
+/// If `loss` is not one number.
+pub fn record_part(tape: &mut Tape, loss: Tensor, entry: usize, status: Tensor) -> Result<()> {
     if loss.shape.len() != 1 {
         return Err(Error::shape("record_loss", "loss", [1], loss.shape));
     }
-    let params = Params { len: 1, clip: 0.0 };
+    let params = Params {
+        len: 1,
+        entry: entry as u32,
+        clip: 0.0,
+    };
     tape.dispatch(&kernels::CLIP_RECORD_LOSS, params, &[loss, status], 1)
 }
 
-/// Record the norm of the gradient arena, read in ranges of at most `limit` elements, and the end of the step's books.
+/// Record the norm of the gradient of all trained parameters, read in ranges of at most `limit` elements, and the end of the step's books.
 pub(super) fn record_norm(
     tape: &mut Tape,
     clip: f64,
@@ -60,7 +75,7 @@ pub(super) fn record_norm(
     limit: usize,
 ) -> Result<()> {
     let whole = tape.parameters().arena_len();
-    let ranges: Vec<_> = pieces(0..whole, limit).collect();
+    let ranges: Vec<_> = pieces(0..tape.parameters().trained_len(), limit).collect();
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
 
     let mut len: usize = ranges.iter().map(|range| range.len().div_ceil(CHUNK)).sum();
@@ -97,6 +112,7 @@ pub(super) fn record_norm(
     }
     let params = Params {
         len: number(len),
+        entry: 0,
         clip,
     };
     tape.dispatch(

@@ -10,13 +10,15 @@
 //! | element | content |
 //! |---|---|
 //! | [`STATUS_STOPPED`] | 1 once a loss or a gradient norm was NaN or infinite. It stays 1: from that step on parameters and moments keep their values. To go on, the host writes 0 |
-//! | [`STATUS_LOSS`] | sum of the losses recorded since the last update |
+//! | [`STATUS_LOSS`] | sum of the losses (cross-entropy) recorded since the last update |
 //! | [`STATUS_SCALE`] | factor that clipped the last gradient; 0 when stopped |
 //! | [`STATUS_NORM`] | norm of the last gradient, before clipping |
-//! | [`STATUS_RING`] `+ 3 k` | loss, gradient norm, 1 if all is well: of the latest step whose [`ring_entry`] is `k` |
+//! | [`STATUS_BALANCE`], [`STATUS_Z`] | the same of the auxiliary losses of experts; 0 without |
+//! | [`STATUS_RING`] `+` [`RING_WIDTH`] `k` | loss, gradient norm, 1 if all is well, balance loss, z-loss: of the latest step whose [`ring_entry`] is `k` |
 
 pub mod adamw;
 pub mod clip;
+pub mod expert_bias;
 pub mod muon;
 pub mod newton_schulz;
 pub mod schedule;
@@ -25,7 +27,7 @@ use crate::error::Result;
 use crate::plan::External;
 use crate::tape::Tape;
 
-pub use clip::record_loss;
+pub use clip::{record_loss, record_part};
 pub use muon::{Iterations, Muon};
 pub use schedule::{Schedule, ScheduleKind};
 
@@ -41,17 +43,23 @@ pub const STATUS_LOSS: usize = 1;
 pub const STATUS_SCALE: usize = 2;
 /// Element of the status buffer: norm of the last gradient.
 pub const STATUS_NORM: usize = 3;
+/// Element of the status buffer: sum of the balance losses since the last update.
+pub const STATUS_BALANCE: usize = 4;
+/// Element of the status buffer: sum of the z-losses since the last update.
+pub const STATUS_Z: usize = 5;
 /// First element of the ring in the status buffer.
-pub const STATUS_RING: usize = 4;
+pub const STATUS_RING: usize = 6;
+/// Elements of an entry of the ring.
+pub const RING_WIDTH: usize = 5;
 /// Entries of the ring: how many steps may pass between two looks at the losses.
 pub const RING: usize = 16;
 /// Elements of the status buffer.
-pub const STATUS_LEN: usize = STATUS_RING + 3 * RING;
+pub const STATUS_LEN: usize = STATUS_RING + RING_WIDTH * RING;
 
 /// First element of a step's ring entry in the status buffer; `step` counts from 1.
 #[must_use]
 pub fn ring_entry(step: u64) -> usize {
-    STATUS_RING + 3 * ring_index(step)
+    STATUS_RING + RING_WIDTH * ring_index(step)
 }
 
 #[expect(

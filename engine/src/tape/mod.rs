@@ -136,7 +136,8 @@ impl Tape {
             return Ok(tensor);
         }
         let range = self.parameters.range(number);
-        let shape = self.parameters.specs()[number].shape;
+        let spec = &self.parameters.specs()[number];
+        let (shape, trained) = (spec.shape, !spec.group.untrained);
         let end = self.parameters.arena_len();
         let mut whole = |external, label: String| {
             let arg = self
@@ -150,7 +151,7 @@ impl Tape {
         };
         let value = whole(External::Values, name.into());
         let grad = whole(External::Grads, format!("gradient of {name}"));
-        let tensor = self.rec.tensor(value, true, shape);
+        let tensor = self.rec.tensor(value, trained, shape);
         let info = &mut self.rec.tensors[tensor.id];
         (info.grad, info.parameter) = (Some(grad), true);
         self.parameter_tensors[number] = Some(tensor);
@@ -199,6 +200,20 @@ impl Tape {
         inputs: &[Tensor],
         outputs: &[Shape],
     ) -> Result<Vec<Tensor>> {
+        let outputs: Vec<_> = outputs.iter().map(|&shape| (shape, Element::F32)).collect();
+        self.record_typed(op, inputs, &outputs)
+    }
+
+    /// As [`Tape::record`], with outputs that may be unsigned integers: row numbers, choices. Those have no gradient.
+    ///
+    /// # Errors
+    /// As [`Op::forward`].
+    pub fn record_typed(
+        &mut self,
+        op: impl Op + 'static,
+        inputs: &[Tensor],
+        outputs: &[(Shape, Element)],
+    ) -> Result<Vec<Tensor>> {
         let tracked = inputs
             .iter()
             .any(|tensor| self.rec.tensors[tensor.id].tracked);
@@ -209,11 +224,12 @@ impl Tape {
         };
         let outputs: Vec<Tensor> = outputs
             .iter()
-            .map(|&shape| {
-                let value =
-                    self.rec
-                        .storage(label.clone(), shape.len(), Element::F32, Home::Transient);
-                self.rec.tensor(value, tracked, shape)
+            .map(|&(shape, element)| {
+                let value = self
+                    .rec
+                    .storage(label.clone(), shape.len(), element, Home::Transient);
+                self.rec
+                    .tensor(value, tracked && element == Element::F32, shape)
             })
             .collect();
         self.record_into(op, inputs, outputs)
@@ -492,10 +508,9 @@ impl Tape {
                 if self.rec.tensors[tensor.id].slot.is_some() {
                     continue; // sources stay where they are
                 }
-                let label = format!("{} (again)", self.rec.storages[old.storage.0].label);
-                let fresh = self
-                    .rec
-                    .storage(label, old.len, Element::F32, Home::Transient);
+                let storage = &self.rec.storages[old.storage.0];
+                let (label, element) = (format!("{} (again)", storage.label), storage.element);
+                let fresh = self.rec.storage(label, old.len, element, Home::Transient);
                 self.rec.tensors[tensor.id].value = fresh;
             }
             self.rec.scope = format!("{} again", node.scope);

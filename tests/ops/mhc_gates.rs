@@ -193,6 +193,31 @@ fn rows_sum_to_one_and_columns_nearly() {
     }
 }
 
+/// T-mHC-4: where nothing is written, the sum of the streams is kept as far as the columns sum to one.
+#[test]
+fn mixing_keeps_the_sum_of_the_streams_weighed_by_the_columns() {
+    use braid_engine::ops::stream_mix::{Layout, Term, stream_mix};
+    let (n, dim) = (4, 5);
+    let case = case(17, 1, 4).tracked("x", [1, 20]);
+    let outcome = case.oracle(|tape, x| {
+        let weights = record(tape, x, 4, TWENTY)?[2];
+        tape.output("mix", weights);
+        let term = Term {
+            x: x["x"],
+            weights,
+            layout: Layout::ToFrom,
+        };
+        Ok(vec![stream_mix(tape, &[term], 4)?])
+    });
+    let (mix, x, new) = (&outcome["mix"], case.input("x"), &outcome["out.0"]);
+    for c in 0..dim {
+        let sum: f64 = (0..n).map(|i| new[i * dim + c]).sum();
+        let column = |j: usize| (0..n).map(|i| mix[i * n + j]).sum::<f64>();
+        let want: f64 = (0..n).map(|j| column(j) * x[j * dim + c]).sum();
+        assert!((sum - want).abs() < 1e-13, "channel {c}: {sum}, {want}");
+    }
+}
+
 #[test]
 fn the_rows_are_exact_and_the_columns_are_not() {
     // If the columns were exact, the matrix would be transposed; if both were, a maximum would be one of a row.

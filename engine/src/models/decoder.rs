@@ -35,8 +35,9 @@ pub struct Forward {
 /// Every parameter of a model, laid out.
 ///
 /// # Errors
-/// If the configuration asks for something that is not implemented.
+/// If the configuration is impossible or asks for something that is not implemented.
 pub fn parameters(config: &ModelConfig) -> Result<Parameters> {
+    config.validate()?;
     let (d, vocab, std) = (
         config.hidden_size,
         config.vocab_size,

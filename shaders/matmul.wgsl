@@ -4,13 +4,13 @@
 //   nn:  c[i, j] (+)= sum over l of a[i, l] b[l, j]      dx = dy W        a = dy, b = W
 //   tn:  c[i, j] (+)= sum over l of a[l, i] b[l, j]      dW = dy^T x      a = dy, b = x
 //
-// c is [m, n], the sum has k terms. One invocation owns a tile of 4 x 4 elements of c and keeps it in four vectors, one a
-// row. Tiles at the edge compute elements twice that do not exist (indices are clamped) and store only those that do.
+// c is [m, n], the sum has k terms. One invocation owns a tile of 4 x 4 elements of c (shared/matmul.wgsl).
 // `matmul_vec4.wgsl` is the faster version for `in` divisible by 4.
 //
 // The sum of tn runs over tokens. It is cut into slabs of `slab` terms: c is [slabs, m, n], and `column_sum` adds the slabs.
 
 #import shared/grid
+#import shared/matmul
 
 struct Params {
     m: u32,
@@ -25,22 +25,6 @@ struct Params {
 @group(0) @binding(2) var<storage, read> b: array<f32>;
 @group(0) @binding(3) var<storage, read_write> c: array<f32>;
 
-const LANES = vec4<u32>(0u, 1u, 2u, 3u);
-
-fn store(start: u32, row: u32, column: u32, value: f32) {
-    if row < params.m && column < params.n {
-        let at = start + row * params.n + column;
-        c[at] = select(0.0, c[at], params.add != 0u) + value;
-    }
-}
-
-fn store_row(start: u32, row: u32, column: u32, values: vec4<f32>) {
-    store(start, row, column, values.x);
-    store(start, row, column + 1u, values.y);
-    store(start, row, column + 2u, values.z);
-    store(start, row, column + 3u, values.w);
-}
-
 // ---- y = x W^T ----
 
 @compute @workgroup_size(WG)
@@ -52,27 +36,9 @@ fn nt(
     let tile = flat_index(group, groups, lane);
     let across = (params.n + 3u) / 4u;
     let row = tile / across * 4u;
-    let column = tile % across * 4u;
-    if row >= params.m {
-        return;
+    if row < params.m {
+        nt_tile(row, tile % across * 4u, 0u);
     }
-    let a_at = min(row + LANES, vec4(params.m - 1u)) * params.k;
-    let b_at = min(column + LANES, vec4(params.n - 1u)) * params.k;
-    var sum0 = vec4(0.0);
-    var sum1 = vec4(0.0);
-    var sum2 = vec4(0.0);
-    var sum3 = vec4(0.0);
-    for (var l = 0u; l < params.k; l += 1u) {
-        let right = vec4(b[b_at.x + l], b[b_at.y + l], b[b_at.z + l], b[b_at.w + l]);
-        sum0 += a[a_at.x + l] * right;
-        sum1 += a[a_at.y + l] * right;
-        sum2 += a[a_at.z + l] * right;
-        sum3 += a[a_at.w + l] * right;
-    }
-    store_row(0u, row, column, sum0);
-    store_row(0u, row + 1u, column, sum1);
-    store_row(0u, row + 2u, column, sum2);
-    store_row(0u, row + 3u, column, sum3);
 }
 
 // ---- dx = dy W ----
@@ -86,28 +52,9 @@ fn nn(
     let tile = flat_index(group, groups, lane);
     let across = (params.n + 3u) / 4u;
     let row = tile / across * 4u;
-    let column = tile % across * 4u;
-    if row >= params.m {
-        return;
+    if row < params.m {
+        nn_tile(row, tile % across * 4u, 0u);
     }
-    let a_at = min(row + LANES, vec4(params.m - 1u)) * params.k;
-    var b_at = min(column + LANES, vec4(params.n - 1u));
-    var sum0 = vec4(0.0);
-    var sum1 = vec4(0.0);
-    var sum2 = vec4(0.0);
-    var sum3 = vec4(0.0);
-    for (var l = 0u; l < params.k; l += 1u) {
-        let right = vec4(b[b_at.x], b[b_at.y], b[b_at.z], b[b_at.w]);
-        sum0 += a[a_at.x + l] * right;
-        sum1 += a[a_at.y + l] * right;
-        sum2 += a[a_at.z + l] * right;
-        sum3 += a[a_at.w + l] * right;
-        b_at += params.n;
-    }
-    store_row(0u, row, column, sum0);
-    store_row(0u, row + 1u, column, sum1);
-    store_row(0u, row + 2u, column, sum2);
-    store_row(0u, row + 3u, column, sum3);
 }
 
 // ---- dW = dy^T x ----
@@ -125,28 +72,8 @@ fn tn(
     let row = item % tiles / across * 4u;
     let column = item % across * 4u;
     let first = slab * params.slab;
-    if first >= params.k {
-        return;
+    if first < params.k {
+        let end = min(first + params.slab, params.k);
+        tn_tile(row, column, first, end, slab * params.m * params.n);
     }
-    let end = min(first + params.slab, params.k);
-    var a_at = first * params.m + min(row + LANES, vec4(params.m - 1u));
-    var b_at = first * params.n + min(column + LANES, vec4(params.n - 1u));
-    var sum0 = vec4(0.0);
-    var sum1 = vec4(0.0);
-    var sum2 = vec4(0.0);
-    var sum3 = vec4(0.0);
-    for (var l = first; l < end; l += 1u) {
-        let right = vec4(b[b_at.x], b[b_at.y], b[b_at.z], b[b_at.w]);
-        sum0 += a[a_at.x] * right;
-        sum1 += a[a_at.y] * right;
-        sum2 += a[a_at.z] * right;
-        sum3 += a[a_at.w] * right;
-        a_at += params.m;
-        b_at += params.n;
-    }
-    let start = slab * params.m * params.n;
-    store_row(start, row, column, sum0);
-    store_row(start, row + 1u, column, sum1);
-    store_row(start, row + 2u, column, sum2);
-    store_row(start, row + 3u, column, sum3);
 }

@@ -160,7 +160,7 @@ fn everything_that_is_recorded_twice_is_the_same_plan() {
 }
 
 /// Residual mechanisms, and widths that are and are not multiples of anything.
-const MODELS: [(&str, u32, u32); 9] = [
+const MODELS: [(&str, u32, u32); 11] = [
     (r#"{"kind": "standard"}"#, 128, 4),
     (r#"{"kind": "standard"}"#, 65, 1),
     (r#"{"kind": "attn_res", "sublayers_per_block": 1}"#, 96, 6),
@@ -174,7 +174,48 @@ const MODELS: [(&str, u32, u32); 9] = [
     (r#"{"kind": "mhc2_matched"}"#, 66, 6),
     (r#"{"kind": "hyper_connections", "streams": 3}"#, 65, 6),
     (r#"{"kind": "mhc", "streams": 4}"#, 96, 6),
+    (
+        r#"{"kind": "dar"}, "feed_forward": {"kind": "moe", "experts": 8, "intermediate_size": 64}"#,
+        96,
+        3,
+    ),
+    (
+        r#"{"kind": "standard"}, "feed_forward": {"kind": "moe", "experts": 7, "top_k": 3, "gate": "sigmoid_bias",
+            "shared_experts": 1, "intermediate_size": 33}"#,
+        65,
+        2,
+    ),
 ];
+
+#[test]
+fn experts_beyond_a_binding_are_refused_with_advice() {
+    // 16 experts of 1024 x 2100 numbers: 137.6 MB together.
+    let model = |compute: &str| {
+        let text = format!(
+            r#"{{"vocab_size": 16, "hidden_size": 1024, "intermediate_size": 1, "num_hidden_layers": 1,
+                "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 2, "feed_forward":
+                {{"kind": "moe", "experts": 16, "intermediate_size": 2100, "compute": "{compute}"}}}}"#
+        );
+        let config = ModelConfig::from_json(&text).expect("valid");
+        let parameters = Arc::new(decoder::parameters(&config).expect("fits"));
+        let batch = Batch {
+            sequences: 1,
+            context: 8,
+        };
+        let limits = Device::noop().executor().limits();
+        plans::prediction(&config, &parameters, batch, &limits).map(|_| ())
+    };
+    let error = model("sorted").expect_err("does not fit").to_string();
+    for part in [
+        "experts.0.gate_proj",
+        "137.6 MB",
+        "134.2 MB",
+        "feed_forward.experts",
+    ] {
+        assert!(error.contains(part), "`{part}` is not in: {error}");
+    }
+    model("dense").expect("one expert a binding fits");
+}
 
 #[test]
 fn whole_training_steps_and_evaluations_can_be_bound() {

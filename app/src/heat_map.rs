@@ -58,7 +58,12 @@ fn strength(weight: f64, weighting: Weighting) -> f64 {
 }
 
 /// One cell of `width` characters; `None` is a source that does not exist.
-fn cell(weight: Option<f64>, width: usize, paint: Paint, weighting: Weighting) -> String {
+pub(crate) fn cell(
+    weight: Option<f64>,
+    width: usize,
+    paint: Paint,
+    weighting: Weighting,
+) -> String {
     let Some(weight) = weight.filter(|weight| weight.is_finite()) else {
         return " ".repeat(width);
     };

@@ -6,6 +6,7 @@
 
 pub mod catalogue;
 pub mod config;
+pub mod expert_map;
 pub mod heat_map;
 pub mod records;
 pub mod report;

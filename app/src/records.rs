@@ -3,7 +3,7 @@
 //! A value that does not exist, or is not finite, is `null`. `seconds` and `tokens_per_s` are the only fields that differ
 //! between two runs with the same bits.
 
-use braid_engine::analysis::SiteStats;
+use braid_engine::analysis::{ExpertLoad, SiteStats};
 use serde::Serialize;
 
 /// One line.
@@ -58,6 +58,13 @@ pub enum Record {
         /// All sites that read something.
         sites: Vec<SiteStats>,
     },
+    /// The use of experts on a fixed validation batch.
+    Experts {
+        /// Updates done.
+        step: u64,
+        /// All layers with experts.
+        layers: Vec<ExpertLoad>,
+    },
     /// A checkpoint was written.
     Saved {
         /// Updates done.
@@ -97,6 +104,7 @@ impl Record {
             Self::Train { step, .. }
             | Self::Eval { step, .. }
             | Self::Routing { step, .. }
+            | Self::Experts { step, .. }
             | Self::Saved { step, .. }
             | Self::Error { step, .. }
             | Self::Done { step, .. } => *step,

@@ -3,13 +3,25 @@
 use std::fmt::Write;
 
 use braid_engine::error::bytes_for_people;
+use braid_engine::models::config::ModelConfig;
 use braid_engine::params::{ParamSpec, Parameters};
 use braid_engine::trainer::MemoryPlan;
+
+/// Trained numbers that one token uses: all but those of the experts that it is not sent to.
+#[must_use]
+pub fn active_parameters(model: &ModelConfig, parameters: &Parameters) -> usize {
+    let Some(moe) = model.experts() else {
+        return parameters.count();
+    };
+    let expert = 3 * moe.intermediate_size as usize * model.hidden_size as usize;
+    let idle = (moe.experts - moe.top_k) as usize * model.num_hidden_layers as usize;
+    parameters.count() - idle * expert
+}
 
 /// Numbers of one part of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// `embedding`, `attention`, `feed-forward`, `norms`, `head`, `routing`
+    /// `embedding`, `attention`, `feed-forward`, `experts`, `shared experts`, `routers`, `norms`, `head`, `routing`
     pub name: &'static str,
     /// Tensors.
     pub tensors: usize,
@@ -27,6 +39,12 @@ fn part(spec: &ParamSpec) -> &'static str {
         "norms"
     } else if name.contains("self_attn.") {
         "attention"
+    } else if name.contains("mlp.experts.") {
+        "experts"
+    } else if name.contains("mlp.shared_experts.") {
+        "shared experts"
+    } else if name.contains("mlp.gate.") {
+        "routers"
     } else if name.contains("mlp.") {
         "feed-forward"
     } else if name.starts_with("lm_head") {
@@ -43,6 +61,9 @@ pub fn parts(parameters: &Parameters) -> Vec<Part> {
         "embedding",
         "attention",
         "feed-forward",
+        "experts",
+        "shared experts",
+        "routers",
         "norms",
         "head",
         "routing",
@@ -54,7 +75,7 @@ pub fn parts(parameters: &Parameters) -> Vec<Part> {
             numbers: 0,
             decayed: 0,
         };
-        for spec in parameters.specs().iter().filter(|spec| part(spec) == name) {
+        for (_, spec) in parameters.trained().filter(|(_, spec)| part(spec) == name) {
             sum.tensors += 1;
             sum.numbers += spec.shape.len();
             sum.decayed += if spec.group.decay {
@@ -112,7 +133,7 @@ pub fn parameter_table(parameters: &Parameters) -> String {
         let decayed = if part.decayed == 0 { "" } else { ", decayed" };
         let _ = writeln!(
             out,
-            "  {:<13} {:>13}  {share:>5.1} %  in {} tensor{}{decayed}",
+            "  {:<14} {:>13}  {share:>5.1} %  in {} tensor{}{decayed}",
             part.name,
             grouped(part.numbers as u64),
             part.tensors,
@@ -122,7 +143,7 @@ pub fn parameter_table(parameters: &Parameters) -> String {
     let bytes = bytes_for_people(4 * total as u64);
     let _ = writeln!(
         out,
-        "  {:<13} {:>13}  {bytes} in single precision",
+        "  {:<14} {:>13}  {bytes} in single precision",
         "all",
         grouped(total as u64)
     );

@@ -3,7 +3,7 @@
 //! The caller drives it ([`Session::advance`] does one step and whatever is due after it) and shows the records that come
 //! back. It has no clock of its own and prints nothing, so that a window and a browser can drive it as well.
 
-use braid_engine::analysis::SiteStats;
+use braid_engine::analysis::{ExpertLoad, SiteStats};
 use braid_engine::checkpoint::{self, SCHEMA, State};
 use braid_engine::data::Dataset;
 use braid_engine::device::{AdapterKind, Device};
@@ -91,6 +91,7 @@ pub struct Session {
     last: Option<StepResult>,
     evaluation: Option<Evaluation>,
     sites: Vec<SiteStats>,
+    experts: Vec<ExpertLoad>,
     diverged: Option<Diverged>,
 }
 
@@ -165,6 +166,7 @@ impl Session {
             last: None,
             evaluation: None,
             sites: Vec::new(),
+            experts: Vec::new(),
             diverged: None,
         })
     }
@@ -272,6 +274,12 @@ impl Session {
     #[must_use]
     pub fn sites(&self) -> &[SiteStats] {
         &self.sites
+    }
+
+    /// The last use of experts; empty without.
+    #[must_use]
+    pub fn experts(&self) -> &[ExpertLoad] {
+        &self.experts
     }
 
     /// The last checkpoint: updates done.
@@ -438,6 +446,7 @@ impl Session {
     async fn look(&mut self) -> Result<Evaluation> {
         let evaluation = self.trainer.evaluate().await?;
         self.sites = self.trainer.routing().await?;
+        self.experts = self.trainer.experts().await?;
         self.evaluation = Some(evaluation);
         Ok(evaluation)
     }
@@ -457,6 +466,12 @@ impl Session {
             records.push(Record::Routing {
                 step,
                 sites: self.sites.clone(),
+            });
+        }
+        if !self.experts.is_empty() {
+            records.push(Record::Experts {
+                step,
+                layers: self.experts.clone(),
             });
         }
         self.write(&records)?;

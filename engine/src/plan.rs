@@ -284,8 +284,12 @@ fn check(storages: &[Storage], step: &Step, limits: &Limits) -> Result<()> {
                     "one binding of this device holds {}",
                     bytes_for_people(limits.binding)
                 ),
-                advice: "lower model.width or the vocabulary, or raise the limits (--raise-limits)"
-                    .into(),
+                advice: if storage.label.contains(".experts.") {
+                    "the experts of a layer share one: lower feed_forward.experts or feed_forward.intermediate_size, raise the limits (--raise-limits), or set feed_forward.compute = \"dense\""
+                } else {
+                    "lower model.width or the vocabulary, or raise the limits (--raise-limits)"
+                }
+                .into(),
             });
         }
         if offset % crate::params::ALIGNMENT != 0 {

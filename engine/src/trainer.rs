@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use crate::analysis::expert_load::{ExpertLoad, expert_load};
 use crate::analysis::routing_stats::{SiteStats, site_stats};
 use crate::data::{BatchShape, Dataset, Draw};
 use crate::error::{Error, Result, bytes_for_people};
@@ -16,6 +17,7 @@ use crate::models::config::ModelConfig;
 use crate::models::decoder;
 use crate::models::plans::{self, ModelPlan};
 use crate::nn::Batch;
+use crate::nn::experts::Routed;
 use crate::nn::residual::{Gate, Routing};
 use crate::optim::{
     RING, RING_WIDTH, STATUS_RING, Schedule, StepScalars, UpdateConfig, ring_entry,
@@ -247,6 +249,7 @@ pub struct Trainer {
     watch: Loaded,
     routing: Vec<Routing>,
     gates: Vec<Gate>,
+    experts: Vec<Routed>,
     memory: MemoryPlan,
     step: u64,
     collected: u64,
@@ -287,6 +290,7 @@ impl Trainer {
             watch: runtime.load_model(&plans.watch)?,
             routing: plans.watch.routing,
             gates: plans.watch.gates,
+            experts: plans.watch.experts,
             runtime,
             model,
             config,
@@ -518,6 +522,26 @@ impl Trainer {
             &self.gates,
             find,
         ))
+    }
+
+    /// The use of experts on the first validation batch, layer by layer; empty without experts.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn experts(&mut self) -> Result<Vec<ExpertLoad>> {
+        if self.experts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let batch = self.data.eval_batch(0, self.shape());
+        self.runtime
+            .write_batch(&self.watch, &batch.ids, &batch.labels)?;
+        self.runtime.submit(false, &[&self.watch])?;
+        let names: Vec<String> = self.experts.iter().map(Routed::statistics).collect();
+        let statistics = self.runtime.read(&self.watch, &names).await?;
+        let layers = self.experts.iter().zip(&statistics);
+        Ok(layers
+            .map(|(routed, values)| expert_load(routed.layer, &values.to_f64()))
+            .collect())
     }
 
     /// Parameters and both moments, in the layout of the arena.

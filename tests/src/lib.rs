@@ -201,6 +201,23 @@ impl Case {
         self
     }
 
+    /// Replace the values of the named input.
+    ///
+    /// # Panics
+    /// If there is none, or it has another length.
+    #[must_use]
+    pub fn replaced(mut self, name: &str, values: &[f64]) -> Self {
+        let input = self.inputs.iter_mut().find(|input| input.name == name);
+        let input = input.expect("a known input");
+        assert_eq!(
+            input.values.len(),
+            values.len(),
+            "as many values as the shape has"
+        );
+        input.values = values.to_vec();
+        self
+    }
+
     /// Values of an input.
     #[must_use]
     pub fn input(&self, name: &str) -> &[f64] {

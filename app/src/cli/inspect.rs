@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Failure, Outcome, USAGE, say};
-use crate::report::{grouped, parameter_table, parts};
+use crate::report::{active_parameters, grouped, parameter_table, parts};
 use crate::run_dir::{RunDir, Which, read_checkpoint, read_text};
 use crate::sampler::parameters;
 
@@ -110,6 +110,7 @@ pub(super) fn run(args: &InspectArgs) -> Outcome {
             "config": model,
             "state": state,
             "parameters": parameters.count(),
+            "active_parameters": active_parameters(&model, &parameters),
             "parts": parts,
             "bytes": sizes.iter().map(|(name, bytes)| ((*name).to_owned(), (*bytes).into())).collect::<serde_json::Map<_, _>>(),
         });
@@ -145,6 +146,13 @@ pub(super) fn run(args: &InspectArgs) -> Outcome {
     }
     say(format!("\nconfiguration\n{}", model.to_json()));
     say(format!("parameters\n{}", parameter_table(&parameters)));
+    if model.experts().is_some() {
+        say(format!(
+            "  {:<13} {:>13}  that one token uses\n",
+            "active",
+            grouped(active_parameters(&model, &parameters) as u64)
+        ));
+    }
     if args.tensors {
         say("tensors (D: decayed)");
         for (number, spec) in parameters.specs().iter().enumerate() {

@@ -17,10 +17,11 @@ use super::{
     ConfigArgs, DIVERGED, DeviceArgs, Failure, INTERRUPTED, Outcome, USAGE, notice, paint, say,
 };
 use crate::config::RunConfig;
+use crate::expert_map::expert_map;
 use crate::heat_map::heat_map;
 use crate::progress::{Learning, Progress};
 use crate::records::Record;
-use crate::report::{duration, grouped, memory_table, parameter_table};
+use crate::report::{active_parameters, duration, grouped, memory_table, parameter_table};
 use crate::run_dir::{
     Identity, RunDir, RunWriter, Which, read_bytes, read_checkpoint, read_text, refuse_occupied,
 };
@@ -340,6 +341,16 @@ fn introduce(
         grouped(parameters.routing_count() as u64),
     ));
     say(format!("residual   {}", mechanism(model)));
+    if let Some(moe) = model.experts() {
+        say(format!(
+            "experts    {} of {} for each token, {} shared, width {}; {} parameters are active",
+            moe.top_k,
+            moe.experts,
+            moe.shared_experts,
+            moe.intermediate_size,
+            grouped(active_parameters(model, &parameters) as u64),
+        ));
+    }
     say(format!("data       {}", data.summary()));
     if let Some(optimizer) = optimizer(config, &parameters) {
         say(format!("optimiser  {optimizer}"));
@@ -376,6 +387,7 @@ fn dry_run(
             "event": "plan",
             "device": device,
             "parameters": parameters.count(),
+            "active_parameters": active_parameters(model, &parameters),
             "parts": parts,
             "bytes": {
                 "parameters": memory.parameters,
@@ -486,6 +498,10 @@ fn conclude(session: &Session, steps: u64, seconds: f64) {
             "\nwhat each sublayer reads, after {} steps\n\n{map}",
             session.trainer().steps_done()
         ));
+    }
+    let experts = expert_map(session.experts(), paint());
+    if !experts.is_empty() {
+        say(format!("which experts the tokens go to\n\n{experts}"));
     }
     say(format!(
         "trained    {} steps in {}",

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod config;
+mod expert_map;
 mod heat_map;
 mod list;
 mod program;

@@ -112,6 +112,63 @@ fn comparable(records: Vec<Value>, event: &str) -> Vec<Value> {
 }
 
 #[test]
+fn a_run_with_experts_says_how_they_are_used_and_resumes() {
+    let place = Place::new();
+    let experts = [
+        "feed_forward.kind=moe",
+        "feed_forward.experts=5",
+        "feed_forward.gate=sigmoid_bias",
+        "feed_forward.shared_experts=1",
+        "feed_forward.intermediate_size=8",
+    ];
+    let settings = experts.iter().flat_map(|setting| ["--set", setting]);
+    let settings: Vec<&str> = settings.chain(["--steps", "8", "--out"]).collect();
+    let whole = place.train(&[&settings[..], &["whole"]].concat());
+    ok(&whole);
+    let text = stdout(&whole);
+    for part in [
+        "2 of 5 for each token, 1 shared",
+        "parameters are active",
+        "layer 2",
+        "even share",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+    ok(&place.train(&[&settings[..], &["parts", "--until", "3"]].concat()));
+    ok(&place.braid(&["train", "--device", "cpu", "--resume", "parts"]));
+    for event in ["train", "eval", "routing", "experts"] {
+        let [whole, parts] =
+            ["whole", "parts"].map(|run| comparable(records(&place.path(run)), event));
+        assert!(!whole.is_empty(), "{event}");
+        assert_eq!(whole, parts, "{event}");
+    }
+    for record in comparable(records(&place.path("whole")), "train") {
+        let number = |key: &str| record[key].as_f64().unwrap();
+        let objective = number("loss") + number("balance") + number("z");
+        assert!((number("objective") - objective).abs() < 1e-9, "{record}");
+        assert!(number("balance") > 0.0 && number("z") > 0.0, "{record}");
+    }
+    for record in comparable(records(&place.path("whole")), "experts") {
+        for layer in record["layers"].as_array().unwrap() {
+            let shares = layer["load"].as_array().unwrap();
+            let sum: f64 = shares.iter().map(|share| share.as_f64().unwrap()).sum();
+            assert!((sum - 1.0).abs() < 1e-9 && shares.len() == 5, "{record}");
+        }
+    }
+    let model = |run: &str| {
+        let folder = place.path(run).join("checkpoints/step-000008");
+        fs::read(folder.join("model.safetensors")).unwrap()
+    };
+    assert_eq!(model("whole"), model("parts"));
+    let inspect = place.braid(&["inspect", "whole"]);
+    ok(&inspect);
+    let text = stdout(&inspect);
+    for part in ["experts", "shared experts", "routers", "active"] {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+}
+
+#[test]
 fn a_run_in_parts_has_the_records_of_a_run_in_one_go() {
     let place = Place::new();
     let every = ["--steps", "8", "--set", "train.eval_every=4", "--out"];
@@ -541,7 +598,7 @@ fn what_cannot_work_is_refused_with_a_sentence() {
                 "--set",
                 "feed_forward.top_k=1",
             ],
-            &["feed_forward.top_k is 1", "no gradient"],
+            &["feed_forward.top_k: is 1", "no gradient"],
         ),
         (
             3,

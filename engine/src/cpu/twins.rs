@@ -2,9 +2,10 @@
 
 use super::{
     Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
-    dual_gates, dual_write, embedding, expert_bias, gated_add, inverse_rms, matmul, mhc_gates,
-    muon, newton_schulz, rms_norm, rope, router, router_loss, scaled_add, slot_add, softmax,
-    square_sum, static_mix, stream_coefficients, stream_mix, swiglu,
+    dual_gates, dual_write, embedding, expert_bias, expert_rows, expert_sort, gated_add,
+    grouped_matmul, inverse_rms, matmul, mhc_gates, muon, newton_schulz, rms_norm, rope, router,
+    router_loss, scaled_add, slot_add, softmax, square_sum, static_mix, stream_coefficients,
+    stream_mix, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -48,9 +49,20 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("inverse_rms", "forward") => inverse_rms::forward,
         ("inverse_rms", "backward") => inverse_rms::backward,
         ("expert_bias", "update") => expert_bias::update,
+        ("expert_rank", "forward") => expert_sort::rank,
+        ("expert_rows", "forward_gather") => expert_rows::forward_gather,
+        ("expert_rows", "backward_gather") => expert_rows::backward_gather,
+        ("expert_rows", "forward_combine") => expert_rows::forward_combine,
+        ("expert_rows", "backward_combine_rows") => expert_rows::backward_combine_rows,
+        ("expert_rows", "backward_combine_gates") => expert_rows::backward_combine_gates,
+        ("expert_sort", "forward_offsets") => expert_sort::forward_offsets,
+        ("expert_sort", "forward") => expert_sort::forward,
         ("gated_add", "forward") => gated_add::forward,
         ("gated_add", "backward_u") => gated_add::backward_u,
         ("gated_add", "backward_gates") => gated_add::backward_gates,
+        ("grouped_matmul" | "grouped_matmul_vec4", "nt") => grouped_matmul::nt,
+        ("grouped_matmul" | "grouped_matmul_vec4", "nn") => grouped_matmul::nn,
+        ("grouped_matmul" | "grouped_matmul_vec4", "tn") => grouped_matmul::tn,
         ("matmul" | "matmul_vec4", "nt") => matmul::nt,
         ("matmul" | "matmul_vec4", "nn") => matmul::nn,
         ("matmul" | "matmul_vec4", "tn") => matmul::tn,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-pub use crate::nn::feed_forward::{ExpertGate, FeedForwardConfig, MoeConfig};
+pub use crate::nn::feed_forward::{ExpertCompute, ExpertGate, FeedForwardConfig, MoeConfig};
 pub use crate::nn::residual::config::ResidualConfig;
 
 /// Shape and mechanism of a model. Field names are the keys of `config.json`; what is missing there gets its default.

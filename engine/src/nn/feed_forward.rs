@@ -47,6 +47,20 @@ pub struct MoeConfig {
     /// Step of the selection bias, `sigmoid_bias` only.
     #[serde(default = "thousandth")]
     pub bias_update_rate: f64,
+    /// How the experts are computed; the results agree up to rounding.
+    #[serde(default)]
+    pub compute: ExpertCompute,
+}
+
+/// How the experts of a mixture are computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExpertCompute {
+    /// Tokens are sorted by expert, and each expert computes its own.
+    #[default]
+    Sorted,
+    /// Every expert computes every token; `experts / top_k` times the work, ordinary matrix products only.
+    Dense,
 }
 
 /// How experts are selected and weighted (section 5.1 of the format).
@@ -121,6 +135,7 @@ impl MoeConfig {
             z_loss,
             routed_scale,
             bias_update_rate,
+            compute: _,
         } = *self;
         let refuse =
             |key: &str, message: String| Err(Error::config(format!("feed_forward.{key}"), message));

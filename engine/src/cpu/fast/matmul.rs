@@ -25,10 +25,10 @@ thread_local! {
 
 /// A matrix in a slice: element `[i, j]` is at `i * row + j * column`.
 #[derive(Clone, Copy)]
-struct Matrix<'a> {
-    data: &'a [f32],
-    row: usize,
-    column: usize,
+pub(super) struct Matrix<'a> {
+    pub(super) data: &'a [f32],
+    pub(super) row: usize,
+    pub(super) column: usize,
 }
 
 /// `c (+)= a b` on this thread; `c` is `[m, n]`, row-major, the sum has `k` terms.
@@ -36,7 +36,13 @@ struct Matrix<'a> {
     unsafe_code,
     reason = "the matrix product of `gemm` takes pointers and strides"
 )]
-fn product([m, n, k]: [usize; 3], c: &mut [f32], add: bool, a: Matrix<'_>, b: Matrix<'_>) {
+pub(super) fn product(
+    [m, n, k]: [usize; 3],
+    c: &mut [f32],
+    add: bool,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+) {
     let last = |matrix: Matrix<'_>, rows: usize, columns: usize| {
         (rows - 1) * matrix.row + (columns - 1) * matrix.column
     };
@@ -74,7 +80,7 @@ fn product([m, n, k]: [usize; 3], c: &mut [f32], add: bool, a: Matrix<'_>, b: Ma
 }
 
 /// Rows of a piece of an `[m, n]` output with `k` terms: whole tiles of `gemm`, few enough pieces.
-fn rows_of_a_piece(m: usize, n: usize, k: usize) -> usize {
+pub(super) fn rows_of_a_piece(m: usize, n: usize, k: usize) -> usize {
     PIECE
         .div_ceil(n * k)
         .max(m.div_ceil(64))

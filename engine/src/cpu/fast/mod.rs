@@ -15,6 +15,7 @@ mod dual_gates;
 mod dual_write;
 mod elementwise;
 mod embedding;
+mod grouped_matmul;
 mod inverse_rms;
 mod matmul;
 mod mhc_gates;
@@ -63,6 +64,9 @@ pub(super) fn twin(kernel: &Kernel) -> Option<Twin<f32>> {
         ("embedding", "backward") => embedding::backward,
         ("inverse_rms", "forward") => inverse_rms::forward,
         ("inverse_rms", "backward") => inverse_rms::backward,
+        ("grouped_matmul" | "grouped_matmul_vec4", "nt") => grouped_matmul::nt,
+        ("grouped_matmul" | "grouped_matmul_vec4", "nn") => grouped_matmul::nn,
+        ("grouped_matmul" | "grouped_matmul_vec4", "tn") => grouped_matmul::tn,
         ("matmul" | "matmul_vec4", "nt") => matmul::nt,
         ("matmul" | "matmul_vec4", "nn") => matmul::nn,
         ("matmul" | "matmul_vec4", "tn") => matmul::tn,

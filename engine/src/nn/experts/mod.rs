@@ -9,10 +9,11 @@
 //! even: [`crate::ops::router_loss`]; the selection bias: [`crate::optim::expert_bias`].
 
 mod dense;
+mod sorted;
 
 use super::{Batch, swiglu};
 use crate::error::Result;
-use crate::models::config::{ExpertGate, ModelConfig};
+use crate::models::config::{ExpertCompute, ExpertGate, ModelConfig};
 use crate::nn::feed_forward::MoeConfig;
 use crate::ops::add::add;
 use crate::ops::matmul::linear;
@@ -125,7 +126,10 @@ pub fn forward(
         },
     };
     let routes = router(tape, logits, moe.top_k, how)?;
-    let mut y = dense::forward(tape, moe, layer, x, routes.gates)?;
+    let mut y = match moe.compute {
+        ExpertCompute::Sorted => sorted::forward(tape, moe, layer, x, routes)?,
+        ExpertCompute::Dense => dense::forward(tape, moe, layer, x, routes.gates)?,
+    };
     for number in 0..moe.shared_experts {
         let prefix = format!("{}shared_experts.{number}.", prefix(layer));
         let u = swiglu::forward(tape, &prefix, x)?;

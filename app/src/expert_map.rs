@@ -1,6 +1,6 @@
 //! The use of experts as text: rows are layers, the last on top; columns are experts.
 //!
-//! A shade says how an expert's share of the choices compares with an even share, on a fixed scale from none to twice as much.
+//! A shade says how an expert's share of the choices compares with an even share, on a fixed scale from none to twice as much, or more.
 
 use std::fmt::Write;
 
@@ -46,14 +46,11 @@ pub fn expert_map(layers: &[ExpertLoad], paint: Paint) -> String {
             .collect();
         let _ = writeln!(out, "         {axis} most");
     }
-    let _ = writeln!(
-        out,
-        "share of an expert: {} none  {} half  {} even  {} twice an even share, or more",
-        shade(0.0, 1, paint),
-        shade(0.5, 1, paint),
-        shade(1.0, 1, paint),
-        shade(2.0, 1, paint),
-    );
-    out.push_str("most: share of the expert that is chosen most often, in even shares\n");
+    out.push_str("share of an expert, in even shares: ");
+    for from in [0.0, 0.4, 0.8, 1.2, 1.6] {
+        let _ = write!(out, " {} {from:.1}", shade(from, 1, paint));
+    }
+    out.push_str(" and more\n");
+    out.push_str("most: the largest of them\n");
     out
 }

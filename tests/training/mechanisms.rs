@@ -1,6 +1,7 @@
 //! What holds for one mechanism in `repeatable.rs` holds for all: a resumed run is the run, recomputed activations change no
 //! bit, gradients accumulate, and the loss falls.
 
+use braid_engine::cpu::CpuExecutor;
 use braid_engine::nn::residual::ResidualConfig;
 use braid_engine::trainer::TrainConfig;
 use braid_tests::executors;
@@ -61,5 +62,34 @@ fn every_mechanism_accumulates_gradients() {
             assert!(results.iter().all(|result| result.ok), "{what}");
             assert!(results[11].loss < results[0].loss, "{what}");
         }
+    }
+}
+
+/// Experts on any number of threads, and with the losses of two passes: their mean, as that of the cross-entropy.
+#[test]
+fn experts_depend_on_neither_threads_nor_passes() {
+    let residual = format!(r#"{{"kind": "standard"}}, {EXPERTS}"#);
+    let cpu = || Box::new(CpuExecutor::<f32>::new(None));
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.expect("starts");
+        pool.install(|| bits(&train(&mut trainer_of(&residual, cpu(), config()), 6).1))
+    };
+    let one = run(1);
+    for threads in [2, 5] {
+        assert_eq!(run(threads), one, "{threads} threads");
+    }
+    let first = |accumulate| {
+        let config = TrainConfig {
+            accumulate,
+            ..config()
+        };
+        let (results, _) = train(&mut trainer_of(&residual, cpu(), config), 1);
+        results[0].auxiliary.expect("there are experts")
+    };
+    let (single, double) = (first(1), first(2));
+    // Not the same batches, but at the start of training both are near the values of an even router.
+    for (one, two) in [(single.balance, double.balance), (single.z, double.z)] {
+        assert!((two / one - 1.0).abs() < 0.3, "{single:?}, {double:?}");
     }
 }

@@ -29,8 +29,8 @@ fn a_shade_compares_with_an_even_share() {
 layer 2  ▓▓▓▓░░░░····████ 2.00
 layer 1  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒ 1.00
          1   2   3   4    most
-share of an expert: · none  ░ half  ▒ even  █ twice an even share, or more
-most: share of the expert that is chosen most often, in even shares
+share of an expert, in even shares:  · 0.0 ░ 0.4 ▒ 0.8 ▓ 1.2 █ 1.6 and more
+most: the largest of them
 ";
     assert_eq!(map, want);
 }

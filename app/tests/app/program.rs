@@ -130,7 +130,7 @@ fn a_run_with_experts_says_how_they_are_used_and_resumes() {
         "2 of 5 for each token, 1 shared",
         "parameters are active",
         "layer 2",
-        "even share",
+        "in even shares",
     ] {
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }

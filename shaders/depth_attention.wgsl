@@ -13,6 +13,11 @@
 //     dv[i] += w[i] * g        dk[i] += dz[i] * r[i] * (u - (r[i] * z[i] / dim) * k[i])
 //     du = sum over rows and sources of dz[i] * r[i] * k[i]        dq += gain * du        dgain += q * du
 //
+// Variants: a = sigmoid(z) instead, with dz[i] = a[i] * (1 - a[i]) * p[i]; r[i] = 1, with dk[i] += dz[i] * u; and heads, which
+// split the channels of u, g and v into parts with scores and weights of their own, while r is that of the whole key:
+// arrays by row have one row for each head then, and dk[i] += r[i] * (dz u of all heads - (r[i] / dim) sum of dz z k[i]).
+// If the logarithm of the softmax's sum is used as well, with gradient dlse: dz[i] += a[i] * dlse.
+//
 // The kernels are small, so that each has as many invocations as the work allows: (row, source) for the inner products,
 // row for the softmax, (row, channel) for the rest. This file is for any dim.
 

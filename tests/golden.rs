@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use braid_engine::executor::Executor;
 use braid_engine::golden::{CaseFiles, verify};
-use braid_tests::{gpu_executor, oracle};
+use braid_tests::{executors, gpu_executor, oracle};
 
 /// Run every case in `golden/` and report all failures at once.
 fn verify_all(what: &str, executor: impl Fn() -> Box<dyn Executor>) {
@@ -63,6 +63,36 @@ fn the_cpu_executor_agrees() {
 fn the_gpu_executor_agrees() {
     if gpu_executor().is_some() {
         verify_all("gpu", || Box::new(gpu_executor().expect("it was there")));
+    }
+}
+
+/// The other order of computing `attn_res` is held against the same numbers.
+#[test]
+fn two_phases_agree_with_the_cases_of_attention_residuals() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden");
+    for name in [
+        "attn-res-full",
+        "attn-res-one-block",
+        "attn-res-s2",
+        "attn-res-s3-unfinished",
+    ] {
+        let text =
+            |file: &str| fs::read_to_string(folder.join(name).join(file)).expect("case file");
+        let bytes = |file: &str| fs::read(folder.join(name).join(file)).expect("case file");
+        let mut config: serde_json::Value =
+            serde_json::from_str(&text("config.json")).expect("is JSON");
+        config["residual"]["evaluation"] = "two_phase".into();
+        let files = CaseFiles {
+            config: &config.to_string(),
+            case: &text("case.json"),
+            model: &bytes("model.safetensors"),
+            expected: &bytes("expected.safetensors"),
+        };
+        let all = executors().into_iter().map(|(_, executor)| executor);
+        for executor in all.chain([oracle()]) {
+            let verdict = pollster::block_on(verify(&files, executor)).expect("runs");
+            assert!(verdict.pass, "{name}: {verdict:#?}");
+        }
     }
 }
 

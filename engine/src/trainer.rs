@@ -212,8 +212,7 @@ fn check_size(model: &ModelConfig, batch: Batch) -> Result<()> {
         model.vocab_size,
     ];
     let width = u64::from(widths.into_iter().max().unwrap_or(1));
-    // A history has a slot for each source of both streams.
-    let slots = (2 * model.residual.most_sources(model.num_hidden_layers)).max(1);
+    let slots = model.residual.most_slots(model.num_hidden_layers).max(1);
     let elements = rows * width.max(u64::from(model.hidden_size) * slots);
     if elements > MOST_ELEMENTS {
         let message = format!(

@@ -3,6 +3,7 @@
 // `depth_attention.wgsl`.
 
 #import shared/grid
+#import shared/sigmoid
 
 struct Params {
     rows: u32,
@@ -17,6 +18,8 @@ struct Params {
     chunk: u32,        // rows per block of backward_query
     add_query: u32,    // 1: add to the gradient of the query, 0: store it
     add_gain: u32,
+    heads: u32,        // parts of the channels, each with weights of its own
+    key_norm: u32,     // 0: r = 1
     eps: f32,
     null_logit: f32,
     key_slots: array<vec4<u32>, 16>,
@@ -36,6 +39,16 @@ fn width() -> u32 {
     return params.dim / CHANNELS;
 }
 
+// Values of a head.
+fn head_width() -> u32 {
+    return width() / params.heads;
+}
+
+// Whether `head_row`, which is row * heads + head, does not exist.
+fn beyond(head_row: u32) -> bool {
+    return head_row >= params.rows * params.heads;
+}
+
 fn key_slot(i: u32) -> u32 {
     return params.key_slots[i / 4u][i % 4u];
 }
@@ -49,9 +62,9 @@ fn start(slot: u32, row: u32) -> u32 {
     return slot * (params.stride / CHANNELS) + row * width();
 }
 
-// ---- forward, logits: scores[row, i] = (z, r) ----
+// ---- forward, logits: scores[row, head, i] = (z, r) ----
 //
-// One invocation per row and source.
+// One invocation per row, head and source. The norm is over all channels of the key, the product over those of the head.
 
 @group(0) @binding(2) var<storage, read> query: array<Value>;
 @group(0) @binding(3) var<storage, read> gain: array<Value>;
@@ -64,27 +77,40 @@ fn scores(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let item = flat_index(group, groups, lane);
-    let row = item / params.count;
-    if row >= params.rows {
+    let head_row = item / params.count;
+    if beyond(head_row) {
         return;
     }
-    let key = start(key_slot(item % params.count), row);
+    let key = start(key_slot(item % params.count), head_row / params.heads);
     let asked = params.query_row * width();
+    let first = head_row % params.heads * head_width();
+    let end = first + head_width();
     var squares = 0.0;
     var along = 0.0;
-    for (var c = 0u; c < width(); c += 1u) {
+    for (var c = first; c < end; c += 1u) {
         let k = history[key + c];
         squares += inner(k, k);
         along += inner(k, query[asked + c] * gain[c]);
     }
-    let r = inverseSqrt(squares / f32(params.dim) + params.eps);
+    var r = 1.0;
+    if params.key_norm != 0u {
+        for (var c = 0u; c < first; c += 1u) {
+            let k = history[key + c];
+            squares += inner(k, k);
+        }
+        for (var c = end; c < width(); c += 1u) {
+            let k = history[key + c];
+            squares += inner(k, k);
+        }
+        r = inverseSqrt(squares / f32(params.dim) + params.eps);
+    }
     scores_out[item * 2u] = along * r;
     scores_out[item * 2u + 1u] = r;
 }
 
-// ---- forward, weights ----
+// ---- forward, weights: the softmax over the sources ----
 //
-// One invocation per row.
+// One invocation per row and head.
 
 @group(0) @binding(1) var<storage, read> scores_in: array<f32>;
 @group(0) @binding(2) var<storage, read_write> weights_out: array<f32>;
@@ -96,7 +122,7 @@ fn softmax(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let row = flat_index(group, groups, lane);
-    if row >= params.rows {
+    if beyond(row) {
         return;
     }
     let z = row * params.count * 2u;
@@ -121,6 +147,49 @@ fn softmax(
     }
 }
 
+// ---- forward, weights: the sigmoid of each score ----
+//
+// One invocation per row, head and source.
+
+@compute @workgroup_size(WG)
+fn sigmoid_weights(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let item = flat_index(group, groups, lane);
+    if beyond(item / params.count) {
+        return;
+    }
+    weights_out[item] = sigmoid(scores_in[item * 2u]);
+}
+
+// ---- forward: lse[row, head] = logarithm of the softmax's sum ----
+//
+// From the largest logit z and its weight a, which is at least 1 / n: z - log(a). One invocation per row and head.
+
+@group(0) @binding(2) var<storage, read> weights: array<f32>;
+@group(0) @binding(3) var<storage, read_write> lse_out: array<f32>;
+
+@compute @workgroup_size(WG)
+fn log_sum(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = flat_index(group, groups, lane);
+    if beyond(row) {
+        return;
+    }
+    var at = row * params.count;
+    for (var i = at + 1u; i < (row + 1u) * params.count; i += 1u) {
+        if scores_in[i * 2u] > scores_in[at * 2u] {
+            at = i;
+        }
+    }
+    lse_out[row] = scores_in[at * 2u] - log(weights[at]);
+}
+
 // What is taken from every weight when values are mixed.
 fn mean_weight() -> f32 {
     return select(0.0, 1.0 / f32(params.count), params.centered != 0u);
@@ -130,7 +199,6 @@ fn mean_weight() -> f32 {
 //
 // One invocation per row and Value.
 
-@group(0) @binding(2) var<storage, read> weights: array<f32>;
 @group(0) @binding(3) var<storage, read_write> mixed: array<Value>;
 
 @compute @workgroup_size(WG)
@@ -145,17 +213,18 @@ fn forward(
     if row >= params.rows {
         return;
     }
+    let first = (row * params.heads + c / head_width()) * params.columns;
     var sum = Value();
     for (var i = 0u; i < params.count; i += 1u) {
-        let w = weights[row * params.columns + i] - mean_weight();
+        let w = weights[first + i] - mean_weight();
         sum += w * history[start(value_slot(i), row) + c];
     }
     mixed[item] = sum;
 }
 
-// ---- backward, p: slopes[row, i] = (<g, v[i]>, unused) ----
+// ---- backward, p: slopes[row, head, i] = (<g, v[i]>, unused) ----
 //
-// One invocation per row and source.
+// One invocation per row, head and source. The product is over the channels of the head.
 
 @group(0) @binding(2) var<storage, read> d_mixed: array<Value>;
 @group(0) @binding(3) var<storage, read_write> products: array<f32>;
@@ -167,25 +236,32 @@ fn backward_scores(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let item = flat_index(group, groups, lane);
-    let row = item / params.count;
-    if row >= params.rows {
+    let head_row = item / params.count;
+    if beyond(head_row) {
         return;
     }
+    let row = head_row / params.heads;
     let value = start(value_slot(item % params.count), row);
+    let first = head_row % params.heads * head_width();
     var p = 0.0;
-    for (var c = 0u; c < width(); c += 1u) {
+    for (var c = first; c < first + head_width(); c += 1u) {
         p += inner(d_mixed[row * width() + c], history[value + c]);
     }
     products[item * 2u] = p;
     products[item * 2u + 1u] = 0.0;
 }
 
-// ---- backward, softmax: slopes[row, i] = (dz * r, dz * r * r * z / dim) ----
+// ---- backward, softmax: slopes[row, head, i] = (dz * r, dz * r * r * z / dim), the second 0 without a norm of keys ----
 //
-// One invocation per row. The null source has p = 0.
+// One invocation per row and head. The null source has p = 0.
 
 @group(0) @binding(1) var<storage, read> scores_kept: array<f32>;
 @group(0) @binding(3) var<storage, read_write> slopes_out: array<f32>;
+
+// The second slope of a source, from the first: what pulls the key towards zero.
+fn bend(slope: f32, r: f32, z: f32) -> f32 {
+    return select(0.0, slope * r * z / f32(params.dim), params.key_norm != 0u);
+}
 
 @compute @workgroup_size(WG)
 fn backward_softmax(
@@ -194,7 +270,7 @@ fn backward_softmax(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let row = flat_index(group, groups, lane);
-    if row >= params.rows {
+    if beyond(row) {
         return;
     }
     let first = row * params.count * 2u;
@@ -209,8 +285,54 @@ fn backward_softmax(
         let r = scores_kept[at + 1u];
         let slope = weights[a + i] * (slopes_out[at] - mean) * r;
         slopes_out[at] = slope;
-        slopes_out[at + 1u] = slope * r * z / f32(params.dim);
+        slopes_out[at + 1u] = bend(slope, r, z);
     }
+}
+
+// ---- backward, sigmoid: as above with dz = a * (1 - a) * p ----
+//
+// One invocation per row, head and source.
+
+@compute @workgroup_size(WG)
+fn backward_sigmoid(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let item = flat_index(group, groups, lane);
+    if beyond(item / params.count) {
+        return;
+    }
+    let at = item * 2u;
+    let a = weights[item];
+    let r = scores_kept[at + 1u];
+    let slope = a * (1.0 - a) * slopes_out[at] * r;
+    slopes_out[at] = slope;
+    slopes_out[at + 1u] = bend(slope, r, scores_kept[at]);
+}
+
+// ---- backward, logarithm of the sum: dz += a * dlse ----
+//
+// One invocation per row, head and source.
+
+@group(0) @binding(4) var<storage, read> d_lse: array<f32>;
+
+@compute @workgroup_size(WG)
+fn backward_log_sum(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let item = flat_index(group, groups, lane);
+    let row = item / params.count;
+    if beyond(row) {
+        return;
+    }
+    let at = item * 2u;
+    let r = scores_kept[at + 1u];
+    let slope = weights[item] * d_lse[row] * r;
+    slopes_out[at] += slope;
+    slopes_out[at + 1u] += bend(slope, r, scores_kept[at]);
 }
 
 // ---- backward, sources ----
@@ -243,13 +365,19 @@ fn backward(
     }
     let g = d_mixed_in[item];
     let u = query[params.query_row * width() + c] * gain[c];
+    let first = row * params.heads;
+    let own = first + c / head_width();
     for (var i = 0u; i < params.count; i += 1u) {
         let key = start(key_slot(i), row) + c;
         let value = start(value_slot(i), row) + c;
-        let slope = (row * params.count + i) * 2u;
-        let w = weights_kept[row * params.columns + i] - mean_weight();
+        let w = weights_kept[own * params.columns + i] - mean_weight();
         let d_value = w * g;
-        let d_key = slopes[slope] * u - slopes[slope + 1u] * history[key];
+        // All heads pull at the length of the whole key.
+        var pull = 0.0;
+        for (var head = first; head < first + params.heads; head += 1u) {
+            pull += slopes[(head * params.count + i) * 2u + 1u];
+        }
+        let d_key = slopes[(own * params.count + i) * 2u] * u - pull * history[key];
         let value_update = params.value_update[i / 4u][i % 4u];
         let same = key == value;
         update(value, value_update, d_value + select(Value(), d_key, same));
@@ -279,11 +407,13 @@ fn backward_query(
         return;
     }
     let end = min(first + params.chunk, params.rows);
+    let head = c / head_width();
     var sum = Value();
     for (var i = 0u; i < params.count; i += 1u) {
         let slot = key_slot(i);
         for (var row = first; row < end; row += 1u) {
-            sum += slopes_in[(row * params.count + i) * 2u] * history[start(slot, row) + c];
+            let slope = ((row * params.heads + head) * params.count + i) * 2u;
+            sum += slopes_in[slope] * history[start(slot, row) + c];
         }
     }
     partial[item] = sum;

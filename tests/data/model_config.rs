@@ -35,7 +35,7 @@ fn missing_keys_have_the_defaults_of_the_format() {
         all,
         [
             r#"{"kind":"standard"}"#,
-            r#"{"kind":"attn_res","sublayers_per_block":1}"#,
+            r#"{"kind":"attn_res","sublayers_per_block":1,"weights":"softmax","key_norm":true,"depth_heads":1,"window":0,"evaluation":"single"}"#,
             r#"{"kind":"sep_v","sublayers_per_block":1}"#,
             r#"{"kind":"delta","granularity":"sublayer","sublayers_per_block":1,"mode":"plain","null_logit":0.0}"#,
             r#"{"kind":"dar","layers_per_block":1,"route":"dar","gates":"dynamic","include_partial":true}"#,
@@ -166,11 +166,62 @@ fn impossible_values_are_refused_by_the_name_that_a_person_wrote() {
 }
 
 #[test]
+fn ablations_that_do_not_go_together_are_refused_with_a_sentence() {
+    let refusal = |keys: &str| {
+        let text = format!(r#"{{"kind":"attn_res",{keys}}}"#);
+        let config: ResidualConfig = serde_json::from_str(&text).unwrap();
+        config.validate(3, 12).unwrap_err().to_string()
+    };
+    for (keys, expected) in [
+        (
+            r#""depth_heads":5"#,
+            "residual.depth_heads: is 5; it must divide model.width, 12",
+        ),
+        (r#""depth_heads":0"#, "residual.depth_heads: is 0"),
+        (
+            r#""weights":"static","key_norm":false"#,
+            "residual.weights: is \"static\"",
+        ),
+        (
+            r#""weights":"static","depth_heads":2"#,
+            "residual.weights: is \"static\"",
+        ),
+        (
+            r#""evaluation":"two_phase","weights":"sigmoid""#,
+            "residual.evaluation: is \"two_phase\"",
+        ),
+        (
+            r#""evaluation":"two_phase","weights":"static""#,
+            "residual.evaluation: is \"two_phase\"",
+        ),
+        (
+            r#""evaluation":"two_phase","window":2"#,
+            "residual.evaluation: is \"two_phase\"",
+        ),
+        (
+            r#""evaluation":"two_phase","depth_heads":2"#,
+            "residual.evaluation: is \"two_phase\"",
+        ),
+        (
+            r#""evaluation":"two_phase","key_norm":false"#,
+            "residual.evaluation: is \"two_phase\"",
+        ),
+    ] {
+        let message = refusal(keys);
+        assert!(message.starts_with(expected), "{message}");
+    }
+    // A window allows any depth.
+    let deep: ResidualConfig = serde_json::from_str(r#"{"kind":"attn_res","window":8}"#).unwrap();
+    assert!(deep.validate(256, 12).is_ok());
+    assert_eq!((deep.most_sources(256), deep.most_slots(256)), (9, 513));
+}
+
+#[test]
 fn more_than_64_sources_are_refused_and_64_are_not() {
     let at = |residual: &str, layers: u32| {
         serde_json::from_str::<ResidualConfig>(residual)
             .unwrap()
-            .validate(layers)
+            .validate(layers, 12)
     };
     // Full attention residuals read the embedding and all 2 N sublayers.
     assert!(at(r#"{"kind":"attn_res"}"#, 31).is_ok());

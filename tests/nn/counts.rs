@@ -36,6 +36,19 @@ fn extra_parameters_follow_the_formulas() {
             ),
             (r#"{"kind": "mhc", "streams": 2}"#, l * (16 * d + 11)),
             (r#"{"kind": "mhc", "streams": 4}"#, l * (96 * d + 27)),
+            (
+                r#"{"kind": "attn_res", "weights": "sigmoid", "depth_heads": 4, "window": 3}"#,
+                2 * d * (l + 1),
+            ),
+            (r#"{"kind": "attn_res", "key_norm": false}"#, d * (l + 1)),
+            (
+                r#"{"kind": "attn_res", "weights": "static"}"#,
+                (l + 1) * (l + 2) / 2,
+            ),
+            (
+                r#"{"kind": "attn_res", "weights": "static", "window": 2}"#,
+                1 + 2 + 3 * (l - 1),
+            ),
             (r#"{"kind": "sep_v"}"#, (2 * d + d * d) * (l + 1)),
             (r#"{"kind": "cumulative"}"#, 2 * d * l),
             (r#"{"kind": "cumulative", "read": "add"}"#, 2 * d * l),

@@ -19,6 +19,7 @@ fn zero_queries(net: &mut Net) {
     net.set_all("res_proj.weight", |_, _| 0.0);
     net.set_all("dar.query", |_, _| 0.0);
     net.set_all("depth_logits", |_, _| 0.0);
+    net.set_all("res_logits", |_, _| 0.0);
 }
 
 /// Names and numbers of sources of all reads whose weights are a distribution.

@@ -1,5 +1,6 @@
 //! Whole models: the invariants of section 9 of the routing specification, and gradients of every class of parameter.
 
+mod ablations;
 mod counts;
 mod experts;
 mod gradients;
@@ -14,7 +15,7 @@ mod whole_layers;
 /// unfinished in some), and some of them with each way to route tokens to experts.
 ///
 /// Tests take the position as the seed, and some seeds draw models too badly conditioned for single precision: append.
-pub const MECHANISMS: [(&str, u32); 40] = [
+pub const MECHANISMS: [(&str, u32); 49] = [
     (r#"{"kind": "standard"}"#, 2),
     (r#"{"kind": "attn_res", "sublayers_per_block": 1}"#, 3),
     (r#"{"kind": "attn_res", "sublayers_per_block": 2}"#, 3),
@@ -90,5 +91,35 @@ pub const MECHANISMS: [(&str, u32); 40] = [
         r#"{"kind": "delta", "mode": "gated"}, "feed_forward": {"kind": "moe", "experts": 6, "top_k": 3,
             "gate": "sigmoid_bias", "shared_experts": 2, "intermediate_size": 5, "aux_loss": 0.3, "z_loss": 0.2}"#,
         2,
+    ),
+    (
+        r#"{"kind": "attn_res", "sublayers_per_block": 2, "weights": "sigmoid"}"#,
+        3,
+    ),
+    (
+        r#"{"kind": "attn_res", "sublayers_per_block": 3, "weights": "static"}"#,
+        4,
+    ),
+    (r#"{"kind": "attn_res", "key_norm": false}"#, 3),
+    (
+        r#"{"kind": "attn_res", "sublayers_per_block": 2, "depth_heads": 3}"#,
+        3,
+    ),
+    (
+        r#"{"kind": "attn_res", "weights": "sigmoid", "key_norm": false, "depth_heads": 4, "window": 2}"#,
+        3,
+    ),
+    (r#"{"kind": "attn_res", "window": 2}"#, 3),
+    (
+        r#"{"kind": "attn_res", "weights": "static", "window": 1}"#,
+        2,
+    ),
+    (
+        r#"{"kind": "attn_res", "sublayers_per_block": 3, "evaluation": "two_phase"}"#,
+        4,
+    ),
+    (
+        r#"{"kind": "attn_res", "sublayers_per_block": 4, "evaluation": "two_phase"}"#,
+        4,
     ),
 ];

@@ -4,16 +4,14 @@ use std::sync::Arc;
 use braid_engine::Result;
 use braid_engine::executor::{Data, Work};
 use braid_engine::ops::copy::copy;
-use braid_engine::ops::depth_attention::{DepthMix, depth_attention};
+use braid_engine::ops::depth_attention::{
+    Activation, DepthMix, depth_attention, depth_attention_open,
+};
 use braid_engine::params::Parameters;
 use braid_engine::tape::{Tape, Tensor};
 use braid_tests::{Case, EXACT, F32, Inputs, Outcome, assert_close, executors, oracle};
 
-const PLAIN: DepthMix = DepthMix {
-    eps: 1e-6,
-    centered: false,
-    null_logit: None,
-};
+const PLAIN: DepthMix = DepthMix::softmax(1e-6);
 const CENTERED: DepthMix = DepthMix {
     centered: true,
     ..PLAIN
@@ -104,6 +102,124 @@ fn agrees_everywhere_with_two_reads_of_two_streams() {
             });
         }
     }
+}
+
+/// The ablations: rows, width, heads.
+const VARIANTS: [(u32, u32, u32); 6] = [
+    (7, 12, 1),
+    (7, 12, 3),
+    (20, 64, 4),
+    (7, 10, 5),
+    (7, 63, 7),
+    (3, 5, 5),
+];
+
+#[test]
+fn agrees_everywhere_with_sigmoids_heads_and_keys_that_are_not_normalised() {
+    for (seed, (rows, dim, heads)) in VARIANTS.into_iter().enumerate() {
+        for activation in [Activation::Softmax, Activation::Sigmoid] {
+            for key_norm in [true, false] {
+                let mix = DepthMix {
+                    activation,
+                    heads,
+                    key_norm,
+                    ..PLAIN
+                };
+                // Keys of several lengths, and a query that does not decide everything.
+                let crossed = vec![(0, 1), (1, 0), (2, 2), (0, 0)];
+                for pairs in [same(4), crossed] {
+                    case(seed as u64, rows, dim, 4, 1).check(F32, |tape, x| {
+                        reads(tape, x, [rows, dim], 4, std::slice::from_ref(&pairs), &mix)
+                    });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn heads_go_with_a_null_source_and_with_centered_weights() {
+    for mix in [CENTERED, NULL] {
+        let mix = DepthMix { heads: 3, ..mix };
+        case(14, 7, 12, 3, 1).check(F32, |tape, x| reads(tape, x, [7, 12], 3, &[same(3)], &mix));
+    }
+}
+
+/// Scores and weights by the formulas, for one token.
+#[test]
+fn heads_score_their_channels_by_the_length_of_the_whole_key() {
+    for (activation, key_norm) in [
+        (Activation::Softmax, true),
+        (Activation::Softmax, false),
+        (Activation::Sigmoid, true),
+    ] {
+        let mut token = Token::arbitrary(3, 6);
+        token.mix = DepthMix {
+            activation,
+            heads: 2,
+            key_norm,
+            ..PLAIN
+        };
+        let got = token.run();
+        for head in 0..2 {
+            let channels = 3 * head..3 * head + 3;
+            let e: Vec<f64> = token
+                .keys
+                .iter()
+                .map(|key| {
+                    let length = if key_norm {
+                        (dot(key, key) / 6.0 + 1e-6).sqrt()
+                    } else {
+                        1.0
+                    };
+                    let product: f64 = channels
+                        .clone()
+                        .map(|c| token.query[c] * token.gain[c] * key[c])
+                        .sum();
+                    (product / length).exp()
+                })
+                .collect();
+            let total: f64 = e.iter().sum();
+            let weights: Vec<f64> = match activation {
+                Activation::Softmax => e.iter().map(|e| e / total).collect(),
+                Activation::Sigmoid => e.iter().map(|e| e / (1.0 + e)).collect(),
+            };
+            assert_close("weights", &got["weights"][3 * head..][..3], &weights, 1e-12);
+            let mixed: Vec<f64> = channels
+                .map(|c| (0..3).map(|i| weights[i] * token.values[i][c]).sum())
+                .collect();
+            assert_close("mixed", &got["mixed"][3 * head..][..3], &mixed, 1e-12);
+        }
+    }
+}
+
+#[test]
+fn the_logarithm_of_the_sum_agrees_everywhere() {
+    for (seed, (rows, dim, count)) in [(1, 1, 1), (7, 12, 3), (20, 65, 5)].into_iter().enumerate() {
+        case(seed as u64, rows, dim, count, 1).check(F32, |tape, x| {
+            let names: Vec<String> = (0..count).map(|i| format!("s{i}")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let (history, slots) = x.history(tape, &names, rows, dim)?;
+            let pairs: Vec<_> = slots.iter().map(|&slot| (slot, slot)).collect();
+            let (mixed, _, log_sum) =
+                depth_attention_open(tape, history, &pairs, x["query"], 0, x["gain"], &PLAIN)?;
+            Ok(vec![mixed, log_sum])
+        });
+    }
+}
+
+#[test]
+fn only_a_plain_softmax_can_be_left_open() {
+    case(15, 2, 4, 1, 1).oracle(|tape, x| {
+        let (history, slots) = x.history(tape, &["s0"], 2, 4)?;
+        let pairs = [(slots[0], slots[0])];
+        for mix in [CENTERED, NULL, DepthMix { heads: 2, ..PLAIN }] {
+            let open = depth_attention_open(tape, history, &pairs, x["query"], 0, x["gain"], &mix);
+            let message = open.expect_err("refused").to_string();
+            assert!(message.contains("only a plain softmax"), "{message}");
+        }
+        Ok(Vec::new())
+    });
 }
 
 #[test]
@@ -241,6 +357,18 @@ fn large_scores_pick_one_source_and_stay_finite() {
     }
 }
 
+/// What is said to one read of two sources, 4 channels wide.
+fn refusal_of(mix: &DepthMix) -> String {
+    let message = std::cell::RefCell::new(String::new());
+    case(25, 1, 4, 2, 1).oracle(|tape, x| {
+        if let Err(error) = reads(tape, x, [1, 4], 2, &[same(2)], mix) {
+            message.replace(error.to_string());
+        }
+        Ok(Vec::new())
+    });
+    message.into_inner()
+}
+
 #[test]
 fn refuses_too_many_sources_and_rows_that_do_not_exist() {
     let refusal = |count: usize, row: u32| {
@@ -256,6 +384,14 @@ fn refuses_too_many_sources_and_rows_that_do_not_exist() {
         });
         message.into_inner()
     };
+    assert!(refusal_of(&DepthMix { heads: 3, ..PLAIN }).contains("3 heads do not divide"));
+    assert!(refusal_of(&DepthMix { heads: 0, ..PLAIN }).contains("0 heads"));
+    let sigmoid = |mix| DepthMix {
+        activation: Activation::Sigmoid,
+        ..mix
+    };
+    assert!(refusal_of(&sigmoid(CENTERED)).contains("sigmoid"));
+    assert!(refusal_of(&sigmoid(NULL)).contains("sigmoid"));
     assert!(refusal(65, 0).contains("65 sources"));
     assert!(refusal(0, 0).contains("0 sources"));
     assert!(refusal(1, 2).contains("query"));

@@ -119,9 +119,8 @@ fn depth_attention_on_random_shapes() {
                 };
                 let pairs: Vec<_> = (0..sources).map(pair).collect();
                 let mix = DepthMix {
-                    eps: 1e-6,
                     centered,
-                    null_logit: None,
+                    ..DepthMix::softmax(1e-6)
                 };
                 let (mixed, _) =
                     depth_attention(tape, history, &pairs, x["query"], 1, x["gain"], &mix)?;

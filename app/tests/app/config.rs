@@ -1,6 +1,7 @@
 //! The configuration: defaults, settings, refusals.
 
 use braid_app::config::RunConfig;
+use braid_engine::nn::residual::{AttnResConfig, ResidualConfig};
 
 fn with(settings: &[&str]) -> Result<RunConfig, String> {
     let settings: Vec<String> = settings.iter().map(|s| (*s).to_owned()).collect();
@@ -83,10 +84,9 @@ fn a_new_kind_resets_the_other_keys_whatever_the_order() {
         ["residual.sublayers_per_block=4", "residual.kind=attn_res"],
     ] {
         let config = with(&settings).unwrap();
-        let residual = serde_json::to_value(&config.residual).unwrap();
         assert_eq!(
-            residual,
-            serde_json::json!({"kind": "attn_res", "sublayers_per_block": 4})
+            config.residual,
+            ResidualConfig::AttnRes(AttnResConfig::blocks(4))
         );
     }
     let plain = with(&["residual.kind=dar"]).unwrap();

@@ -18,6 +18,25 @@ impl Params {
         self.value_slots[i] as usize * self.stride as usize + row * self.dim as usize
     }
 
+    /// Channels of a head.
+    pub(crate) fn head_dim(&self) -> usize {
+        (self.dim / self.heads) as usize
+    }
+
+    /// The channels of head `head`.
+    pub(crate) fn head(&self, head: usize) -> std::ops::Range<usize> {
+        head * self.head_dim()..(head + 1) * self.head_dim()
+    }
+
+    /// The second slope of a source, from the first: what pulls the key towards zero.
+    fn bend<T: Real>(&self, slope: T, r: T, z: T) -> T {
+        if self.key_norm == 0 {
+            T::zero()
+        } else {
+            slope * r * z / T::of(f64::from(self.dim))
+        }
+    }
+
     /// What is taken from every weight when values are mixed.
     fn mean_weight<T: Real>(&self) -> T {
         if self.centered == 0 {
@@ -32,16 +51,20 @@ pub(super) fn scores<T: Real>(p: &dyn Any, [history, query, gain, scores, ..]: C
     let p: &Params = params(p);
     let (history, query, gain, scores) =
         (history.read(), query.read(), gain.read(), scores.write());
-    let dim = p.dim as usize;
+    let (dim, heads, count) = (p.dim as usize, p.heads as usize, p.count as usize);
     let query = &query[p.query_row as usize * dim..][..dim];
-    for row in 0..p.rows as usize {
-        for i in 0..p.count as usize {
+    for (head_row, scores) in scores.chunks_exact_mut(2 * count).enumerate() {
+        let (row, head) = (head_row / heads, head_row % heads);
+        for (i, score) in scores.chunks_exact_mut(2).enumerate() {
             let key = &history[p.key(i, row)..][..dim];
+            let along: T = p.head(head).map(|c| query[c] * gain[c] * key[c]).sum();
             let squares: T = key.iter().map(|&k| k * k).sum();
-            let along: T = (0..dim).map(|c| query[c] * gain[c] * key[c]).sum();
-            let r = T::one() / (squares / T::of(dim as f64) + T::of(p.eps)).sqrt();
-            let at = (row * p.count as usize + i) * 2;
-            (scores[at], scores[at + 1]) = (r * along, r);
+            let r = if p.key_norm == 0 {
+                T::one()
+            } else {
+                T::one() / (squares / T::of(dim as f64) + T::of(p.eps)).sqrt()
+            };
+            (score[0], score[1]) = (r * along, r);
         }
     }
 }
@@ -50,8 +73,7 @@ pub(super) fn softmax<T: Real>(p: &dyn Any, [scores, weights, ..]: CpuArgs<'_, T
     let p: &Params = params(p);
     let (scores, weights) = (scores.read(), weights.write());
     let (count, columns) = (p.count as usize, p.columns as usize);
-    for row in 0..p.rows as usize {
-        let weights = &mut weights[row * columns..][..columns];
+    for (row, weights) in weights.chunks_exact_mut(columns).enumerate() {
         for (i, weight) in weights.iter_mut().enumerate() {
             *weight = if i < count {
                 scores[(row * count + i) * 2]
@@ -68,17 +90,36 @@ pub(super) fn softmax<T: Real>(p: &dyn Any, [scores, weights, ..]: CpuArgs<'_, T
     }
 }
 
+pub(super) fn sigmoid_weights<T: Real>(_: &dyn Any, [scores, weights, ..]: CpuArgs<'_, T>) {
+    for (weight, score) in weights.write().iter_mut().zip(scores.read().chunks(2)) {
+        *weight = score[0].sigmoid();
+    }
+}
+
+pub(super) fn log_sum<T: Real>(p: &dyn Any, [scores, weights, lse, ..]: CpuArgs<'_, T>) {
+    let p: &Params = params(p);
+    let (scores, weights, lse) = (scores.read(), weights.read(), lse.write());
+    let count = p.count as usize;
+    for (row, lse) in lse.iter_mut().enumerate() {
+        let mut at = row * count;
+        for i in at + 1..(row + 1) * count {
+            if scores[i * 2] > scores[at * 2] {
+                at = i;
+            }
+        }
+        *lse = scores[at * 2] - weights[at].ln();
+    }
+}
+
 pub(super) fn forward<T: Real>(p: &dyn Any, [history, weights, mixed, ..]: CpuArgs<'_, T>) {
     let p: &Params = params(p);
     let (history, weights, mixed) = (history.read(), weights.read(), mixed.write());
-    let dim = p.dim as usize;
+    let (dim, heads) = (p.dim as usize, p.heads as usize);
     for row in 0..p.rows as usize {
         for c in 0..dim {
+            let first = (row * heads + c / p.head_dim()) * p.columns as usize;
             mixed[row * dim + c] = (0..p.count as usize)
-                .map(|i| {
-                    let w = weights[row * p.columns as usize + i] - p.mean_weight();
-                    w * history[p.value(i, row) + c]
-                })
+                .map(|i| (weights[first + i] - p.mean_weight()) * history[p.value(i, row) + c])
                 .sum();
         }
     }
@@ -90,13 +131,14 @@ pub(super) fn backward_scores<T: Real>(
 ) {
     let p: &Params = params(p);
     let (history, d_mixed, slopes) = (history.read(), d_mixed.read(), slopes.write());
-    let dim = p.dim as usize;
-    for row in 0..p.rows as usize {
-        for i in 0..p.count as usize {
+    let (dim, heads, count) = (p.dim as usize, p.heads as usize, p.count as usize);
+    for (head_row, slopes) in slopes.chunks_exact_mut(2 * count).enumerate() {
+        let (row, head) = (head_row / heads, head_row % heads);
+        for (i, slope) in slopes.chunks_exact_mut(2).enumerate() {
             let value = &history[p.value(i, row)..][..dim];
-            let at = (row * p.count as usize + i) * 2;
-            slopes[at] = (0..dim).map(|c| d_mixed[row * dim + c] * value[c]).sum();
-            slopes[at + 1] = T::zero();
+            let head = p.head(head);
+            slope[0] = head.map(|c| d_mixed[row * dim + c] * value[c]).sum();
+            slope[1] = T::zero();
         }
     }
 }
@@ -108,7 +150,7 @@ pub(super) fn backward_softmax<T: Real>(
     let p: &Params = params(p);
     let (scores, weights, slopes) = (scores.read(), weights.read(), slopes.write());
     let count = p.count as usize;
-    for row in 0..p.rows as usize {
+    for row in 0..(p.rows * p.heads) as usize {
         let weights = &weights[row * p.columns as usize..];
         let mean: T = (0..count)
             .map(|i| weights[i] * slopes[(row * count + i) * 2])
@@ -116,10 +158,38 @@ pub(super) fn backward_softmax<T: Real>(
         for (i, &a) in weights[..count].iter().enumerate() {
             let at = (row * count + i) * 2;
             let (z, r) = (scores[at], scores[at + 1]);
-            let dz = a * (slopes[at] - mean);
-            slopes[at] = dz * r;
-            slopes[at + 1] = dz * r * r * z / T::of(f64::from(p.dim));
+            let slope = a * (slopes[at] - mean) * r;
+            (slopes[at], slopes[at + 1]) = (slope, p.bend(slope, r, z));
         }
+    }
+}
+
+pub(super) fn backward_sigmoid<T: Real>(
+    p: &dyn Any,
+    [scores, weights, slopes, ..]: CpuArgs<'_, T>,
+) {
+    let p: &Params = params(p);
+    let (scores, weights) = (scores.read(), weights.read());
+    let slopes = slopes.write().chunks_exact_mut(2);
+    for ((slopes, score), &a) in slopes.zip(scores.chunks(2)).zip(weights) {
+        let (z, r) = (score[0], score[1]);
+        let slope = a * (T::one() - a) * slopes[0] * r;
+        (slopes[0], slopes[1]) = (slope, p.bend(slope, r, z));
+    }
+}
+
+pub(super) fn backward_log_sum<T: Real>(
+    p: &dyn Any,
+    [scores, weights, slopes, d_lse, ..]: CpuArgs<'_, T>,
+) {
+    let p: &Params = params(p);
+    let (scores, weights, d_lse) = (scores.read(), weights.read(), d_lse.read());
+    let slopes = slopes.write().chunks_exact_mut(2);
+    for (i, (slopes, score)) in slopes.zip(scores.chunks(2)).enumerate() {
+        let (z, r) = (score[0], score[1]);
+        let slope = weights[i] * d_lse[i / p.count as usize] * r;
+        slopes[0] += slope;
+        slopes[1] += p.bend(slope, r, z);
     }
 }
 
@@ -140,7 +210,7 @@ pub(super) fn backward<T: Real>(
     let (history, query, gain) = (history.read(), query.read(), gain.read());
     let (weights, slopes, d_mixed) = (weights.read(), slopes.read(), d_mixed.read());
     let d_history = d_history.write();
-    let (dim, count) = (p.dim as usize, p.count as usize);
+    let (dim, heads, count) = (p.dim as usize, p.heads as usize, p.count as usize);
     let query = &query[p.query_row as usize * dim..][..dim];
     let mut update = |at: usize, how, change| match how {
         SKIP => {}
@@ -150,12 +220,17 @@ pub(super) fn backward<T: Real>(
     for row in 0..p.rows as usize {
         for c in 0..dim {
             let g = d_mixed[row * dim + c];
+            let own = row * heads + c / p.head_dim();
             for i in 0..count {
                 let (key, value) = (p.key(i, row) + c, p.value(i, row) + c);
-                let at = (row * count + i) * 2;
-                let w = weights[row * p.columns as usize + i] - p.mean_weight();
+                let slope = |head_row: usize| (head_row * count + i) * 2;
+                let w = weights[own * p.columns as usize + i] - p.mean_weight();
                 let d_value = w * g;
-                let d_key = slopes[at] * query[c] * gain[c] - slopes[at + 1] * history[key];
+                // All heads pull at the length of the whole key.
+                let pull: T = (row * heads..(row + 1) * heads)
+                    .map(|head_row| slopes[slope(head_row) + 1])
+                    .sum();
+                let d_key = slopes[slope(own)] * query[c] * gain[c] - pull * history[key];
                 if key == value {
                     update(key, p.value_update[i], d_value + d_key);
                 } else {
@@ -175,9 +250,9 @@ pub(super) fn backward_query<T: Real>(p: &dyn Any, [history, slopes, partial, ..
         sums.fill(T::zero());
         for i in 0..count {
             for row in block * chunk..((block + 1) * chunk).min(rows) {
-                let slope = slopes[(row * count + i) * 2];
                 for (c, sum) in sums.iter_mut().enumerate() {
-                    *sum += slope * history[p.key(i, row) + c];
+                    let head_row = row * p.heads as usize + c / p.head_dim();
+                    *sum += slopes[(head_row * count + i) * 2] * history[p.key(i, row) + c];
                 }
             }
         }

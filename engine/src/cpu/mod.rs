@@ -17,6 +17,7 @@ mod column_sum;
 mod copy;
 mod cross_entropy;
 mod depth_attention;
+mod depth_merge;
 mod dual_gates;
 mod dual_write;
 mod embedding;

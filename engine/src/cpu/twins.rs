@@ -2,10 +2,10 @@
 
 use super::{
     Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
-    dual_gates, dual_write, embedding, expert_bias, expert_rows, expert_sort, gated_add,
-    grouped_matmul, inverse_rms, matmul, mhc_gates, muon, newton_schulz, rms_norm, rope, router,
-    router_loss, scaled_add, slot_add, softmax, square_sum, static_mix, stream_coefficients,
-    stream_mix, swiglu,
+    depth_merge, dual_gates, dual_write, embedding, expert_bias, expert_rows, expert_sort,
+    gated_add, grouped_matmul, inverse_rms, matmul, mhc_gates, muon, newton_schulz, rms_norm, rope,
+    router, router_loss, scaled_add, slot_add, softmax, square_sum, static_mix,
+    stream_coefficients, stream_mix, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -32,8 +32,16 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("depth_attention", "backward_scores") => depth_attention::backward_scores,
         ("depth_attention", "backward_softmax") => depth_attention::backward_softmax,
         ("depth_attention", "backward") => depth_attention::backward,
+        ("depth_attention", "sigmoid_weights") => depth_attention::sigmoid_weights,
+        ("depth_attention", "backward_sigmoid") => depth_attention::backward_sigmoid,
+        ("depth_attention", "log_sum") => depth_attention::log_sum,
+        ("depth_attention", "backward_log_sum") => depth_attention::backward_log_sum,
         ("depth_attention", "backward_query") => depth_attention::backward_query,
         ("depth_attention", "backward_query_sum") => depth_attention::backward_query_sum,
+        ("depth_merge", "share") => depth_merge::share,
+        ("depth_merge", "forward") => depth_merge::forward,
+        ("depth_merge", "backward_share") => depth_merge::backward_share,
+        ("depth_merge", "backward") => depth_merge::backward,
         ("dual_gates", "forward") => dual_gates::forward,
         ("dual_gates", "backward_logits") => dual_gates::backward_logits,
         ("dual_gates", "backward") => dual_gates::backward,

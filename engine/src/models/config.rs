@@ -195,7 +195,8 @@ impl ModelConfig {
                 format!("is {}; it must be between 0 and 10", self.initializer_range),
             ));
         }
-        self.residual.validate(self.num_hidden_layers)?;
+        self.residual
+            .validate(self.num_hidden_layers, self.hidden_size)?;
         self.feed_forward.validate()
     }
 }

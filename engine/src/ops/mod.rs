@@ -8,6 +8,7 @@ pub mod column_sum;
 pub mod copy;
 pub mod cross_entropy;
 pub mod depth_attention;
+pub mod depth_merge;
 pub mod dual_gates;
 pub mod dual_write;
 pub mod embedding;

@@ -3,11 +3,11 @@
 //! `mixed = sum over i of w[i] * x[i]`. The kernels are `shaders/static_mix.wgsl`; the gradient is written there.
 
 use super::column_sum::{self, column_sum};
-use super::depth_attention::{ADD, MAX_SOURCES, SKIP, STORE};
+use super::depth_attention::{self, MAX_SOURCES, SKIP};
 use crate::error::{Error, Result};
 use crate::kernel::kernels;
 use crate::shape::Shape;
-use crate::tape::{Grad, History, Op, Recorder, Slot, Tape, Tensor};
+use crate::tape::{History, Op, Recorder, Slot, Tape, Tensor};
 
 crate::params! {
     /// Parameters of the kernels.
@@ -118,11 +118,7 @@ impl Op for StaticMix {
             column_sum(rec, partial, sum, d_weights.arg)?;
         }
         for (update, &source) in p.update.iter_mut().zip(&x[1..]) {
-            *update = match rec.grad(source) {
-                None => SKIP,
-                Some(Grad { add: 0, .. }) => STORE,
-                Some(_) => ADD,
-            };
+            *update = depth_attention::update(rec, source);
         }
         if p.update.iter().all(|&update| update == SKIP) {
             return Ok(());

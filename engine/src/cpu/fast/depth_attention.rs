@@ -66,12 +66,21 @@ fn scaled_query(p: &Params, query: &[f32], gain: &[f32]) -> Vec<f32> {
 
 wide! {
     fn score_rows(p: &Params, first: usize, history: &[f32], u: &[f32], scores: &mut [f32]) {
-        let count = p.count as usize;
+        let (count, heads) = (p.count as usize, p.heads as usize);
         for (row, scores) in scores.chunks_exact_mut(2 * count).enumerate() {
+            let (row, head) = ((first + row) / heads, p.head((first + row) % heads));
             for (i, score) in scores.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                let key = &history[p.key(i, first + row)..][..u.len()];
-                let (along, squares) = inner_and_square(key, u);
-                let r = 1.0 / (squares / u.len() as f32 + p.eps as f32).sqrt();
+                let key = &history[p.key(i, row)..][..u.len()];
+                let (along, squares) = if heads == 1 {
+                    inner_and_square(key, u)
+                } else {
+                    (inner(&key[head.clone()], &u[head.clone()]), inner(key, key))
+                };
+                let r = if p.key_norm == 0 {
+                    1.0
+                } else {
+                    1.0 / (squares / u.len() as f32 + p.eps as f32).sqrt()
+                };
                 *score = [r * along, r];
             }
         }
@@ -116,6 +125,16 @@ pub(super) fn softmax(p: &dyn Any, [scores, weights, ..]: CpuArgs<'_, f32>) {
     });
 }
 
+pub(super) fn sigmoid_weights(_: &dyn Any, [scores, weights, ..]: CpuArgs<'_, f32>) {
+    let (scores, weights) = (scores.read().as_chunks::<2>().0, weights.write());
+    let items = rows_per_piece(20);
+    for_each_part(weights, items, |piece, weights| {
+        for (weight, score) in weights.iter_mut().zip(&scores[piece * items..]) {
+            *weight = 1.0 / (1.0 + exp(-score[0]));
+        }
+    });
+}
+
 /// What is taken from every weight when values are mixed.
 #[inline(always)]
 fn mean_weight(p: &Params) -> f32 {
@@ -128,13 +147,15 @@ fn mean_weight(p: &Params) -> f32 {
 
 wide! {
     fn mix_rows(p: &Params, first: usize, history: &[f32], weights: &[f32], mixed: &mut [f32]) {
-        let (dim, columns) = (p.dim as usize, p.columns as usize);
+        let (dim, heads, columns) = (p.head_dim(), p.heads as usize, p.columns as usize);
         for (row, mixed) in mixed.chunks_exact_mut(dim).enumerate() {
-            let row = first + row;
+            let head_row = first * heads + row;
+            let (row, skipped) = (head_row / heads, head_row % heads * dim);
             let mut shares = [(0.0, 0); MAX_SOURCES];
             let shares = &mut shares[..p.count as usize];
             for (i, share) in shares.iter_mut().enumerate() {
-                *share = (weights[row * columns + i] - mean_weight(p), p.value(i, row));
+                let w = weights[head_row * columns + i] - mean_weight(p);
+                *share = (w, p.value(i, row) + skipped);
             }
             let (blocks, rest) = mixed.as_chunks_mut::<LANES>();
             for (block, mixed) in blocks.iter_mut().enumerate() {
@@ -171,11 +192,13 @@ pub(super) fn forward(p: &dyn Any, [history, weights, mixed, ..]: CpuArgs<'_, f3
 
 wide! {
     fn product_rows(p: &Params, first: usize, history: &[f32], d_mixed: &[f32], slopes: &mut [f32]) {
-        let (dim, count) = (p.dim as usize, p.count as usize);
+        let (dim, heads, count) = (p.head_dim(), p.heads as usize, p.count as usize);
         for (row, slopes) in slopes.chunks_exact_mut(2 * count).enumerate() {
-            let g = &d_mixed[(first + row) * dim..][..dim];
+            let head_row = first + row;
+            let (row, skipped) = (head_row / heads, head_row % heads * dim);
+            let g = &d_mixed[head_row * dim..][..dim];
             for (i, slope) in slopes.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                let value = &history[p.value(i, first + row)..][..dim];
+                let value = &history[p.value(i, row) + skipped..][..dim];
                 *slope = [inner(value, g), 0.0];
             }
         }
@@ -190,6 +213,16 @@ pub(super) fn backward_scores(p: &dyn Any, [history, d_mixed, slopes, ..]: CpuAr
     for_each_part(slopes, rows * width, |piece, slopes| {
         product_rows(p, piece * rows, history, d_mixed, slopes);
     });
+}
+
+/// The second slope of a source, from the first: what pulls the key towards zero.
+#[inline(always)]
+fn bend(p: &Params, slope: f32, r: f32, z: f32) -> f32 {
+    if p.key_norm == 0 {
+        0.0
+    } else {
+        slope * r * z / p.dim as f32
+    }
 }
 
 pub(super) fn backward_softmax(p: &dyn Any, [scores, weights, slopes, ..]: CpuArgs<'_, f32>) {
@@ -210,8 +243,22 @@ pub(super) fn backward_softmax(p: &dyn Any, [scores, weights, slopes, ..]: CpuAr
                 .sum();
             for ((slope, &[z, r]), a) in slopes.iter_mut().zip(scores).zip(weights) {
                 let dz = a * (slope[0] - mean) * r;
-                *slope = [dz, dz * r * z / p.dim as f32];
+                *slope = [dz, bend(p, dz, r, z)];
             }
+        }
+    });
+}
+
+pub(super) fn backward_sigmoid(p: &dyn Any, [scores, weights, slopes, ..]: CpuArgs<'_, f32>) {
+    let p: &Params = params(p);
+    let (scores, weights) = (scores.read().as_chunks::<2>().0, weights.read());
+    let items = rows_per_piece(10);
+    for_each_part(slopes.write(), 2 * items, |piece, slopes| {
+        let slopes = slopes.as_chunks_mut::<2>().0;
+        let (scores, weights) = (&scores[piece * items..], &weights[piece * items..]);
+        for ((slope, &[z, r]), a) in slopes.iter_mut().zip(scores).zip(weights) {
+            let dz = a * (1.0 - a) * slope[0] * r;
+            *slope = [dz, bend(p, dz, r, z)];
         }
     });
 }
@@ -260,26 +307,36 @@ struct Inputs<'a> {
 wide! {
     fn update_rows(x: &Inputs<'_>, part: Part, first: usize, d: &mut [f32]) {
         let (p, dim, i) = (x.p, x.u.len(), part.source);
+        let (count, heads) = (p.count as usize, p.heads as usize);
         for (row, d) in d.chunks_exact_mut(dim).enumerate() {
             let row = first + row;
-            let slope = (row * p.count as usize + i) * 2;
-            let (slope, bend) = (x.slopes[slope], x.slopes[slope + 1]);
-            let w = x.weights[row * p.columns as usize + i] - mean_weight(p);
-            let (g, k) = (&x.d_mixed[row * dim..][..dim], &x.history[p.key(i, row)..][..dim]);
             if !part.add {
                 d.fill(0.0);
             }
-            if part.value && part.key {
-                for (((d, g), u), k) in d.iter_mut().zip(g).zip(x.u).zip(k) {
-                    *d += w * g + (slope * u - bend * k);
-                }
-            } else if part.value {
-                for (d, g) in d.iter_mut().zip(g) {
-                    *d += w * g;
-                }
-            } else {
-                for ((d, u), k) in d.iter_mut().zip(x.u).zip(k) {
-                    *d += slope * u - bend * k;
+            // All heads pull at the length of the whole key.
+            let slope = |head_row: usize| (head_row * count + i) * 2;
+            let heads = row * heads..(row + 1) * heads;
+            let bend: f32 = heads.clone().map(|head| x.slopes[slope(head) + 1]).sum();
+            let key = &x.history[p.key(i, row)..][..dim];
+            for (head, head_row) in heads.enumerate() {
+                let slope = x.slopes[slope(head_row)];
+                let w = x.weights[head_row * p.columns as usize + i] - mean_weight(p);
+                let own = p.head(head);
+                let d = &mut d[own.clone()];
+                let (g, u) = (&x.d_mixed[row * dim..][own.clone()], &x.u[own.clone()]);
+                let k = &key[own];
+                if part.value && part.key {
+                    for (((d, g), u), k) in d.iter_mut().zip(g).zip(u).zip(k) {
+                        *d += w * g + (slope * u - bend * k);
+                    }
+                } else if part.value {
+                    for (d, g) in d.iter_mut().zip(g) {
+                        *d += w * g;
+                    }
+                } else {
+                    for ((d, u), k) in d.iter_mut().zip(u).zip(k) {
+                        *d += slope * u - bend * k;
+                    }
                 }
             }
         }
@@ -328,13 +385,16 @@ pub(super) fn backward(
 wide! {
     fn sum_block(p: &Params, rows: std::ops::Range<usize>, history: &[f32], slopes: &[f32], sums: &mut [f32]) {
         sums.fill(0.0);
-        let count = p.count as usize;
+        let (count, heads) = (p.count as usize, p.heads as usize);
         for i in 0..count {
             for row in rows.clone() {
-                let slope = slopes[(row * count + i) * 2];
                 let key = &history[p.key(i, row)..][..sums.len()];
-                for (sum, k) in sums.iter_mut().zip(key) {
-                    *sum += slope * k;
+                let parts = sums.chunks_exact_mut(p.head_dim()).zip(key.chunks_exact(p.head_dim()));
+                for (head, (sums, key)) in parts.enumerate() {
+                    let slope = slopes[((row * heads + head) * count + i) * 2];
+                    for (sum, k) in sums.iter_mut().zip(key) {
+                        *sum += slope * k;
+                    }
                 }
             }
         }

@@ -49,6 +49,8 @@ pub(super) fn twin(kernel: &Kernel) -> Option<Twin<f32>> {
         ("depth_attention", "backward_scores") => depth_attention::backward_scores,
         ("depth_attention", "backward_softmax") => depth_attention::backward_softmax,
         ("depth_attention", "backward") => depth_attention::backward,
+        ("depth_attention", "sigmoid_weights") => depth_attention::sigmoid_weights,
+        ("depth_attention", "backward_sigmoid") => depth_attention::backward_sigmoid,
         ("depth_attention", "backward_query") => depth_attention::backward_query,
         ("depth_attention", "backward_query_sum") => depth_attention::backward_query_sum,
         ("dual_gates", "forward") => dual_gates::forward,

@@ -9,13 +9,30 @@
 //!
 //! `S = 1` is the full form. The query of the read-out is our reading (A2): the report says that the output layer
 //! aggregates all blocks, released code gives it a query and a norm of its own.
+//!
+//! The ablations of the paper are settings ([`AttnResConfig`]); where one needs a choice, it is ours:
+//!
+//! ```text
+//! weights = "sigmoid"   a_i = sigmoid(<q_s * g_s, rms(v_i)>), not divided by their sum
+//! weights = "static"    a = softmax(c_s), learned numbers, one a source, the same for all tokens
+//! key_norm = false      a = softmax_i <q_s, v_i>; the gain goes with the norm
+//! depth_heads = H       H parts of the channels with a softmax each; the norm of a key is over all channels
+//! window = w            sources: e and the w newest of the others
+//! ```
+//!
+//! `evaluation = "two_phase"` computes the same model in another order. Queries are parameters, so all sites of a block can
+//! read the finished blocks at its start; a site then lets the partial sum join ([`mod@crate::ops::depth_merge`]).
 
 use super::about::About;
-use super::path::{ResidualPath, Routing, site_prefix, source_name};
-use crate::error::Result;
+use super::config::{AttnResConfig, DepthWeights, Evaluation};
+use super::path::{ResidualPath, Routing, Weighting, site_prefix, source_name};
+use crate::error::{Error, Result};
 use crate::models::config::ModelConfig;
-use crate::ops::depth_attention::{DepthMix, depth_attention};
+use crate::ops::depth_attention::{Activation, DepthMix, depth_attention, depth_attention_open};
+use crate::ops::depth_merge::{OpenMix, depth_merge};
 use crate::ops::slot_add::slot_add;
+use crate::ops::softmax::softmax;
+use crate::ops::static_mix::static_mix;
 use crate::params::{Init, ParamSpec};
 use crate::tape::{History, Slot, Tape, Tensor};
 
@@ -33,34 +50,53 @@ out = the same mix at site L",
          layer aggregates all blocks.",
         "The key norm has a gain, and eps is that of the model's other norms.",
         "Queries and gains are not decayed.",
+        "Ablations: sigmoid weights are not divided by their sum, static weights are a softmax, the norm of a key is over \
+         all heads, and without it there is no gain.",
     ],
 };
 
-/// `<site>res_proj.weight` `[1, d]`, zero: the query; `<site>res_norm.weight` `[d]`, one: the gain of the key norm.
+fn query_name(prefix: &str) -> String {
+    format!("{prefix}res_proj.weight")
+}
+
+fn gain_name(prefix: &str) -> String {
+    format!("{prefix}res_norm.weight")
+}
+
+fn logits_name(prefix: &str) -> String {
+    format!("{prefix}res_logits")
+}
+
+/// `<site>res_proj.weight` `[1, d]`, zero: the query; `<site>res_norm.weight` `[d]`, one, if keys are normalised: the gain.
 pub(super) fn query_and_norm(
     config: &ModelConfig,
     sites: impl Iterator<Item = u32>,
+    key_norm: bool,
 ) -> Vec<ParamSpec> {
     let d = config.hidden_size;
     sites
         .flat_map(|site| {
             let prefix = site_prefix(config, site);
-            [
-                ParamSpec::routing(
-                    format!("{prefix}res_proj.weight"),
-                    [1, d],
-                    Init::Constant(0.0),
-                ),
-                ParamSpec::routing(format!("{prefix}res_norm.weight"), [d], Init::Constant(1.0)),
-            ]
+            let query = ParamSpec::routing(query_name(&prefix), [1, d], Init::Constant(0.0));
+            let gain = ParamSpec::routing(gain_name(&prefix), [d], Init::Constant(1.0));
+            [Some(query), key_norm.then_some(gain)]
         })
+        .flatten()
         .collect()
 }
 
-/// Parameters of sites `0..=L`.
+/// Parameters of sites `0..=L`: query and gain, or, with static weights, `<site>res_logits` `[sources]`, zero.
 #[must_use]
-pub fn parameters(config: &ModelConfig) -> Vec<ParamSpec> {
-    query_and_norm(config, 0..config.sublayers() + 1)
+pub fn parameters(config: &ModelConfig, options: &AttnResConfig) -> Vec<ParamSpec> {
+    let sites = 0..config.sublayers() + 1;
+    if options.weights != DepthWeights::Static {
+        return query_and_norm(config, sites, options.key_norm);
+    }
+    let logits = |site| {
+        let name = logits_name(&site_prefix(config, site));
+        ParamSpec::routing(name, [options.sources(site)], Init::Constant(0.0))
+    };
+    sites.map(logits).collect()
 }
 
 /// Depth mix of `sources` (keys = values) with the parameters of `site`; publishes the weights.
@@ -73,8 +109,8 @@ pub(super) fn mix(
     how: &DepthMix,
 ) -> Result<Tensor> {
     let prefix = site_prefix(config, site);
-    let query = tape.parameter(&format!("{prefix}res_proj.weight"))?;
-    let gain = tape.parameter(&format!("{prefix}res_norm.weight"))?;
+    let query = tape.parameter(&query_name(&prefix))?;
+    let gain = tape.parameter(&gain_name(&prefix))?;
     let pairs: Vec<_> = sources.iter().map(|&slot| (slot, slot)).collect();
     let (mixed, weights) = depth_attention(tape, history, &pairs, query, 0, gain, how)?;
     tape.watch(|| format!("routing.{site}.0"), weights);
@@ -85,44 +121,146 @@ pub(super) fn mix(
 #[derive(Debug)]
 pub struct AttnRes {
     config: ModelConfig,
-    sublayers_per_block: u32,
+    options: AttnResConfig,
     history: History,
     entries: Vec<Slot>,
     partial: Option<Slot>,
+    /// Two phases: what the sites of the current block have read of the finished blocks, from the second site on.
+    open: Vec<OpenMix>,
+    /// Stands for the gain where keys are not normalised.
+    ones: Option<Tensor>,
     routing: Vec<Routing>,
 }
 
 impl AttnRes {
     /// A path over `rows` tokens.
     #[must_use]
-    pub fn new(tape: &mut Tape, config: &ModelConfig, sublayers_per_block: u32, rows: u32) -> Self {
-        let history = tape.history("depth sources", rows, config.hidden_size);
-        let (entries, routing) = (Vec::new(), Vec::new());
+    pub fn new(tape: &mut Tape, config: &ModelConfig, options: AttnResConfig, rows: u32) -> Self {
+        let d = config.hidden_size;
+        let ones = (!options.key_norm).then(|| tape.constant("ones", [d], vec![1.0; d as usize]));
         Self {
             config: config.clone(),
-            sublayers_per_block,
-            history,
-            entries,
+            options,
+            history: tape.history("depth sources", rows, d),
+            entries: Vec::new(),
             partial: None,
-            routing,
+            open: Vec::new(),
+            ones,
+            routing: Vec::new(),
         }
     }
 
-    fn mix(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
-        let mut names = vec!["embed".to_owned()];
-        names.extend(
-            (1..self.entries.len())
-                .map(|block| source_name(block as u32 - 1, self.sublayers_per_block)),
-        );
-        names.extend(self.partial.map(|_| "partial".to_owned()));
-        self.routing.push(Routing::per_token(site, 0, names));
-        let sources: Vec<Slot> = self.entries.iter().copied().chain(self.partial).collect();
-        let how = DepthMix {
-            eps: self.config.rms_norm_eps,
-            centered: false,
-            null_logit: None,
+    /// What `site` reads, in order, with names.
+    fn sources(&self) -> (Vec<Slot>, Vec<String>) {
+        let block = self.options.sublayers_per_block;
+        let name = |number: usize| match number {
+            0 => "embed".to_owned(),
+            number => source_name(number as u32 - 1, block),
         };
-        mix(tape, &self.config, site, self.history, &sources, &how)
+        let entries = self.entries.iter().enumerate();
+        let mut all: Vec<(Slot, String)> = entries
+            .map(|(number, &slot)| (slot, name(number)))
+            .collect();
+        all.extend(self.partial.map(|slot| (slot, "partial".to_owned())));
+        if self.options.window > 0 {
+            let old = all.len().saturating_sub(self.options.window as usize);
+            all.drain(1..old.max(1));
+        }
+        all.into_iter().unzip()
+    }
+
+    /// Query and gain of a site.
+    fn query(&self, tape: &mut Tape, site: u32) -> Result<(Tensor, Tensor)> {
+        let prefix = site_prefix(&self.config, site);
+        let query = tape.parameter(&query_name(&prefix))?;
+        let gain = match self.ones {
+            Some(ones) => ones,
+            None => tape.parameter(&gain_name(&prefix))?,
+        };
+        Ok((query, gain))
+    }
+
+    fn mix(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
+        let (sources, names) = self.sources();
+        let routing = Routing::per_token(site, 0, names);
+        let (mixed, weights, routing) = match (self.options.weights, self.options.evaluation) {
+            (DepthWeights::Static, _) => {
+                let name = logits_name(&site_prefix(&self.config, site));
+                let logits = tape.parameter(&name)?;
+                let weights = softmax(tape, logits)?;
+                let mixed = static_mix(tape, self.history, &sources, weights)?;
+                let routing = Routing::shared(site, routing.sources, Weighting::Softmax);
+                (mixed, weights, routing)
+            }
+            (_, Evaluation::TwoPhase) => {
+                let (mixed, weights) = self.two_phases(tape, site)?;
+                (mixed, weights, routing)
+            }
+            (DepthWeights::Softmax, _) => {
+                let (mixed, weights) = self.single(tape, site, &sources, Activation::Softmax)?;
+                (mixed, weights, routing)
+            }
+            (DepthWeights::Sigmoid, _) => {
+                let (mixed, weights) = self.single(tape, site, &sources, Activation::Sigmoid)?;
+                let routing = Routing {
+                    weighting: Weighting::Sigmoid,
+                    ..routing
+                };
+                (mixed, weights, routing)
+            }
+        };
+        tape.watch(|| routing.tensor(), weights);
+        self.routing.push(routing);
+        Ok(mixed)
+    }
+
+    /// One mix over all sources.
+    fn single(
+        &self,
+        tape: &mut Tape,
+        site: u32,
+        sources: &[Slot],
+        activation: Activation,
+    ) -> Result<(Tensor, Tensor)> {
+        let how = DepthMix {
+            activation,
+            heads: self.options.depth_heads,
+            key_norm: self.options.key_norm,
+            ..DepthMix::softmax(self.config.rms_norm_eps)
+        };
+        let (query, gain) = self.query(tape, site)?;
+        let pairs: Vec<_> = sources.iter().map(|&slot| (slot, slot)).collect();
+        depth_attention(tape, self.history, &pairs, query, 0, gain, &how)
+    }
+
+    /// The first site of a block reads the finished blocks for all sites of the block; at the others the partial sum joins.
+    fn two_phases(&mut self, tape: &mut Tape, site: u32) -> Result<(Tensor, Tensor)> {
+        let how = DepthMix::softmax(self.config.rms_norm_eps);
+        let Some(partial) = self.partial else {
+            let pairs: Vec<_> = self.entries.iter().map(|&slot| (slot, slot)).collect();
+            let length = self.options.sublayers_per_block;
+            let last = site.saturating_add(length - 1).min(self.config.sublayers());
+            self.open.clear();
+            for later in site + 1..=last {
+                let (query, gain) = self.query(tape, later)?;
+                let (mixed, weights, log_sum) =
+                    depth_attention_open(tape, self.history, &pairs, query, 0, gain, &how)?;
+                self.open.push(OpenMix {
+                    mixed,
+                    weights,
+                    log_sum,
+                });
+            }
+            return self.single(tape, site, &self.entries, Activation::Softmax);
+        };
+        let position = site % self.options.sublayers_per_block;
+        let open = self.open.get((position as usize).wrapping_sub(1)).copied();
+        let open = open.ok_or_else(|| Error::Op {
+            op: "attn_res",
+            message: format!("site {site} is read before the first site of its block"),
+        })?;
+        let (query, gain) = self.query(tape, site)?;
+        depth_merge(tape, self.history, open, partial, query, gain, &how)
     }
 }
 
@@ -141,7 +279,7 @@ impl ResidualPath for AttnRes {
             Some(partial) => slot_add(tape, self.history, partial, y)?,
             None => tape.push(self.history, y)?,
         });
-        if (site + 1).is_multiple_of(self.sublayers_per_block) {
+        if (site + 1).is_multiple_of(self.options.sublayers_per_block) {
             self.entries.extend(self.partial.take());
         }
         Ok(())

@@ -4,7 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use self::attn_res::{AttnResConfig, DepthWeights, Evaluation};
 use crate::error::{Error, Result};
+
+mod attn_res;
 
 /// The most sources that one depth mix can read: their slots are listed in a uniform buffer of fixed size.
 pub const MAX_SOURCES: u64 = 64;
@@ -19,11 +22,7 @@ pub enum ResidualConfig {
     /// `h <- h + F(h)` (section 4.1).
     Standard {},
     /// Attention residuals: a depth mix over all earlier outputs replaces the stream (4.2).
-    AttnRes {
-        /// Sublayers in a block; 1 is the full form.
-        #[serde(default = "one")]
-        sublayers_per_block: u32,
-    },
+    AttnRes(AttnResConfig),
     /// Attention residuals with a value map per site (4.2).
     SepV {
         /// Sublayers in a block; 1 is the full form.
@@ -292,7 +291,7 @@ impl ResidualConfig {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Standard {} => "standard",
-            Self::AttnRes { .. } => "attn_res",
+            Self::AttnRes(_) => "attn_res",
             Self::SepV { .. } => "sep_v",
             Self::Delta { .. } => "delta",
             Self::Dar { .. } => "dar",
@@ -308,12 +307,12 @@ impl ResidualConfig {
     /// The largest number of sources that any site reads in a model of `layers` layers; 0 for mechanisms without a history.
     #[must_use]
     pub fn most_sources(&self, layers: u32) -> u64 {
-        let (layers, sublayers) = (u64::from(layers), 2 * u64::from(layers));
+        let (sites, layers) = (layers, u64::from(layers));
+        let sublayers = 2 * layers;
         match *self {
-            Self::AttnRes {
-                sublayers_per_block,
-            }
-            | Self::SepV {
+            // The read-out has the most: an unfinished block counts as one more.
+            Self::AttnRes(ref options) => u64::from(options.sources(2 * sites)),
+            Self::SepV {
                 sublayers_per_block,
             } => 1 + sublayers.div_ceil(u64::from(sublayers_per_block.max(1))),
             Self::Delta {
@@ -341,11 +340,22 @@ impl ResidualConfig {
         }
     }
 
-    /// Refuse values that cannot work in a model of `layers` layers.
+    /// As many slots as the history of a model of `layers` layers may need, or more.
+    #[must_use]
+    pub fn most_slots(&self, layers: u32) -> u64 {
+        match self {
+            // Every running sum of a block has a slot of its own.
+            Self::AttnRes(_) | Self::SepV { .. } => 1 + 2 * u64::from(layers),
+            // Both streams of `dar`.
+            _ => 2 * self.most_sources(layers),
+        }
+    }
+
+    /// Refuse values that cannot work in a model of `layers` layers and this width.
     ///
     /// # Errors
     /// Names the field as a run's TOML writes it, and its range.
-    pub fn validate(&self, layers: u32) -> Result<()> {
+    pub fn validate(&self, layers: u32, width: u32) -> Result<()> {
         let at_least_one = |key: &str, value: u32| {
             if value == 0 {
                 Err(Error::config(
@@ -357,10 +367,11 @@ impl ResidualConfig {
             }
         };
         match *self {
-            Self::AttnRes {
-                sublayers_per_block,
+            Self::AttnRes(options) => {
+                at_least_one("sublayers_per_block", options.sublayers_per_block)?;
+                options.validate(width)?;
             }
-            | Self::SepV {
+            Self::SepV {
                 sublayers_per_block,
             } => at_least_one("sublayers_per_block", sublayers_per_block)?,
             Self::Delta {

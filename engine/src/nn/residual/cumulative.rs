@@ -39,7 +39,7 @@ add:      x_0 = h_0, then x_s = h_s + m_s",
 /// Parameters of sites `0..L`; with `add` those of site 0 exist but are not used.
 #[must_use]
 pub fn parameters(config: &ModelConfig) -> Vec<ParamSpec> {
-    query_and_norm(config, 0..config.sublayers())
+    query_and_norm(config, 0..config.sublayers(), true)
 }
 
 /// State while recording.
@@ -96,11 +96,7 @@ impl ResidualPath for Cumulative {
         });
         self.routing
             .push(Routing::per_token(site, 0, names.collect()));
-        let how = DepthMix {
-            eps: self.config.rms_norm_eps,
-            centered: false,
-            null_logit: None,
-        };
+        let how = DepthMix::softmax(self.config.rms_norm_eps);
         let mixed = mix(tape, &self.config, site, self.history, &self.states, &how)?;
         match self.read {
             ReadMode::Replace => Ok(mixed),

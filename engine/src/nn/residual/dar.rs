@@ -138,11 +138,7 @@ impl Dar {
         let query = tape.parameter(&format!("{prefix}query"))?;
         let gain = tape.parameter(&format!("{prefix}key_norm.weight"))?;
         let eps = self.config.rms_norm_eps;
-        let how = DepthMix {
-            eps,
-            centered: false,
-            null_logit: None,
-        };
+        let how = DepthMix::softmax(eps);
         let mut read = |stream: usize| -> Result<Tensor> {
             let keys = sources(self.route.key_stream(stream));
             let pairs: Vec<_> = keys

@@ -42,7 +42,7 @@ w   = a (plain), a - 1/n (centered), eta_s a (gated),
 /// Parameters of sites `0..L`; those of site 0 exist but are not used. `<site>res_gate` `[1]`, zero, with `gated` only.
 #[must_use]
 pub fn parameters(config: &ModelConfig, mode: DeltaMode) -> Vec<ParamSpec> {
-    let mut specs = query_and_norm(config, 0..config.sublayers());
+    let mut specs = query_and_norm(config, 0..config.sublayers(), true);
     if mode == DeltaMode::Gated {
         specs.extend((0..config.sublayers()).map(|site| {
             ParamSpec::routing(
@@ -126,9 +126,9 @@ impl ResidualPath for Delta {
 
         let centered = self.mode == DeltaMode::Centered;
         let how = DepthMix {
-            eps: self.config.rms_norm_eps,
             centered,
             null_logit,
+            ..DepthMix::softmax(self.config.rms_norm_eps)
         };
         let mixed = mix(tape, &self.config, site, self.history, &self.sources, &how)?;
         if self.mode == DeltaMode::Gated {

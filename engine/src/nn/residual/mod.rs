@@ -23,8 +23,8 @@ mod whole_layers;
 
 pub use about::About;
 pub use config::{
-    DarRoute, DeltaMode, Gates, Granularity, MhcInit, Projection, ReadMode, ResidualConfig,
-    TransparentInit, TransparentWeights,
+    AttnResConfig, DarRoute, DeltaMode, DepthWeights, Evaluation, Gates, Granularity, MhcInit,
+    Projection, ReadMode, ResidualConfig, TransparentInit, TransparentWeights,
 };
 pub use path::{Gate, ResidualPath, Routing, Weighting, site_prefix};
 
@@ -57,7 +57,7 @@ impl ResidualConfig {
     pub fn parameters(&self, model: &ModelConfig) -> Vec<ParamSpec> {
         match *self {
             Self::Standard {} => Vec::new(),
-            Self::AttnRes { .. } => attn_res::parameters(model),
+            Self::AttnRes(options) => attn_res::parameters(model, &options),
             Self::Delta { mode, .. } => delta::parameters(model, mode),
             Self::Dar { gates, .. } => dar::parameters(model, gates),
             Self::Mhc2Matched {} => mhc2_matched::parameters(model),
@@ -86,14 +86,7 @@ impl ResidualConfig {
     ) -> Result<Box<dyn ResidualPath>> {
         Ok(match *self {
             Self::Standard {} => Box::new(standard::Standard::default()),
-            Self::AttnRes {
-                sublayers_per_block,
-            } => Box::new(attn_res::AttnRes::new(
-                tape,
-                model,
-                sublayers_per_block,
-                rows,
-            )),
+            Self::AttnRes(options) => Box::new(attn_res::AttnRes::new(tape, model, options, rows)),
             Self::Delta {
                 granularity,
                 sublayers_per_block,

@@ -9,7 +9,8 @@
 //! as the identity, so the model starts as `attn_res`.
 
 use super::about::About;
-use super::attn_res::{self, AttnRes};
+use super::attn_res::{AttnRes, query_and_norm};
+use super::config::AttnResConfig;
 use super::path::{ResidualPath, Routing, site_prefix};
 use crate::error::Result;
 use crate::models::config::ModelConfig;
@@ -40,7 +41,7 @@ fn value_map(config: &ModelConfig, site: u32) -> String {
 #[must_use]
 pub fn parameters(config: &ModelConfig) -> Vec<ParamSpec> {
     let d = config.hidden_size;
-    let mut specs = attn_res::parameters(config);
+    let mut specs = query_and_norm(config, 0..config.sublayers() + 1, true);
     specs.extend(
         (0..=config.sublayers()).map(|site| {
             ParamSpec::routing(value_map(config, site), [d, d], Init::Identity).decayed()
@@ -62,7 +63,12 @@ impl SepV {
     pub fn new(tape: &mut Tape, config: &ModelConfig, sublayers_per_block: u32, rows: u32) -> Self {
         Self {
             config: config.clone(),
-            mix: AttnRes::new(tape, config, sublayers_per_block, rows),
+            mix: AttnRes::new(
+                tape,
+                config,
+                AttnResConfig::blocks(sublayers_per_block),
+                rows,
+            ),
         }
     }
 

@@ -8,11 +8,13 @@ pub mod catalogue;
 pub mod config;
 pub mod expert_map;
 pub mod heat_map;
+pub mod protocol;
 pub mod records;
 pub mod report;
 pub mod run_dir;
 pub mod sampler;
 pub mod session;
+pub mod ui;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;

@@ -1,0 +1,316 @@
+//! What a front end hears.
+
+use serde::{Deserialize, Serialize};
+
+use super::frame::{Frame, Site, SiteKind};
+use super::line::Line;
+
+/// A device that could compute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    /// What to ask for it by.
+    pub choice: String,
+    /// Name, backend and driver.
+    pub name: String,
+    /// `discrete`, `integrated`, `virtual`, `other`, `software`, `host`
+    pub kind: String,
+    /// Largest range that a kernel can see, in bytes; `None`: only memory limits it.
+    pub binding_bytes: Option<u64>,
+}
+
+/// What is wrong with a configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FieldError {
+    /// Key of the field, if it is one field's fault.
+    pub field: Option<String>,
+    /// A sentence.
+    pub message: String,
+}
+
+/// Parameters of one part of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// `embedding`, `attention`, `feed-forward`, `norms`, `head`, `routing`
+    pub name: String,
+    /// Trained numbers.
+    pub numbers: u64,
+}
+
+/// What a mechanism is; see `braid list`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// One line.
+    pub summary: String,
+    /// Title and place of the paper, if there is one.
+    pub paper: String,
+    /// The definition, plain text.
+    pub equations: String,
+    /// Where the paper is silent: what we chose.
+    pub choices: Vec<String>,
+}
+
+/// What follows from a configuration.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Derived {
+    /// Parameters by part.
+    pub parameters: Vec<Part>,
+    /// Bytes: parameters with gradients and moments, training, evaluation.
+    pub memory: Vec<(String, u64)>,
+    /// Bytes that the device has, if known.
+    pub memory_limit: Option<u64>,
+    /// Largest tensor of a step, name and bytes.
+    pub largest: Option<(String, u64)>,
+    /// Tokens of one update.
+    pub tokens_per_step: u64,
+    /// Tokens that a text must have at least; `None` for tasks.
+    pub least_tokens: Option<u64>,
+    /// Kernel calls of one update.
+    pub kernel_calls: u64,
+    /// The data in one line.
+    pub data: String,
+    /// Size of the vocabulary.
+    pub vocab: u32,
+    /// Learning rate over the schedule: `(step, rate)`.
+    pub schedule: Vec<(f64, f64)>,
+    /// Which site can read which source, with uniform weights: the shape of the map before training.
+    pub shape: Vec<Site>,
+    /// The mechanism.
+    pub about: About,
+}
+
+/// Answer to `Check`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checked {
+    /// Number of the question.
+    pub number: u64,
+    /// All keys with their effective values (TOML), as far as the configuration could be read.
+    pub values: Vec<(String, String)>,
+    /// Why it cannot run.
+    pub error: Option<FieldError>,
+    /// What follows from it, if it can run.
+    pub derived: Option<Derived>,
+}
+
+/// A run that is loaded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// Its folder; empty in a browser.
+    pub folder: String,
+    /// Short name.
+    pub name: String,
+    /// Effective configuration, TOML.
+    pub toml: String,
+    /// Same, key by key.
+    pub values: Vec<(String, String)>,
+    /// The device it runs on.
+    pub device: String,
+    /// Updates done.
+    pub step: u64,
+    /// Updates in all.
+    pub steps: u64,
+    /// Names of the sites, bottom first.
+    pub sites: Vec<(u32, SiteKind)>,
+    /// What it allocated, in bytes.
+    pub bytes: u64,
+    /// Records so far.
+    pub lines: Vec<Line>,
+}
+
+/// What is inside a run's folder.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Peek {
+    /// The folder.
+    pub folder: String,
+    /// Effective configuration, TOML.
+    pub toml: String,
+    /// Last checkpoint, in updates.
+    pub last: Option<u64>,
+    /// Best checkpoint: validation loss, updates.
+    pub best: Option<(f64, u64)>,
+    /// Size of the vocabulary.
+    pub vocab: u32,
+    /// Parameters.
+    pub parameters: u64,
+    /// Bytes of the last checkpoint.
+    pub bytes: u64,
+}
+
+/// Whether something is being trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum RunState {
+    /// No run is loaded.
+    Empty,
+    /// Being loaded: what is done, how far.
+    Preparing {
+        /// `opening the device`, `compiling kernels`, ..
+        stage: String,
+        /// Parts done.
+        done: u32,
+        /// Of so many; 0: unknown.
+        of: u32,
+    },
+    /// Training.
+    Running,
+    /// Paused after a step.
+    Paused,
+    /// All updates of the schedule are done.
+    Finished,
+    /// A loss was not finite.
+    Diverged {
+        /// The update that failed.
+        step: u64,
+        /// The first tensor that is not finite.
+        tensor: Option<String>,
+        /// A sentence with the likely cause.
+        message: String,
+        /// The checkpoint to go back to.
+        good: Option<u64>,
+    },
+}
+
+/// A token of a sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Token {
+    /// Its text.
+    pub text: String,
+    /// Its probability when it was chosen; `None` in the prompt.
+    pub probability: Option<f64>,
+}
+
+/// A text that the model wrote.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sampled {
+    /// Updates done.
+    pub step: u64,
+    /// Prompt and continuation.
+    pub tokens: Vec<Token>,
+    /// Temperature it was drawn with.
+    pub temperature: f64,
+    /// Seed it was drawn with.
+    pub seed: u64,
+}
+
+/// Depth weights of one stream at one site, token by token.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TraceSite {
+    /// The site.
+    pub site: u32,
+    /// The stream.
+    pub stream: usize,
+    /// Columns.
+    pub sources: Vec<String>,
+    /// `[tokens][sources]`
+    pub weights: Vec<Vec<f64>>,
+}
+
+/// Answer to `Trace`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    /// Updates done.
+    pub step: u64,
+    /// Text of each token.
+    pub tokens: Vec<String>,
+    /// All sites.
+    pub sites: Vec<TraceSite>,
+}
+
+/// Answer to `Intervene`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// Updates done.
+    pub step: u64,
+    /// The edits.
+    pub edits: Vec<super::Intervention>,
+    /// Mean held-out loss without them; nats.
+    pub clean: f64,
+    /// With them.
+    pub edited: f64,
+    /// Standard error of the difference, over batches.
+    pub error: f64,
+    /// Held-out batches.
+    pub batches: usize,
+}
+
+/// Where the time of a step goes, in milliseconds; means of lately.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// One update, wall clock.
+    pub step: f64,
+    /// Of it: writing batches, recording commands, records.
+    pub host: f64,
+    /// Of it: waiting for the device, or computing on the CPU.
+    pub device: f64,
+    /// One routing frame.
+    pub frame: f64,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// Devices of this machine.
+    Devices {
+        /// All of them, best first.
+        list: Vec<DeviceInfo>,
+        /// Which one `auto` takes, and why.
+        auto: String,
+    },
+    /// A configuration was looked at.
+    Checked(Box<Checked>),
+    /// A run was loaded.
+    Ready(Box<RunInfo>),
+    /// A safe field was changed: all values now.
+    Configured {
+        /// Key and TOML value.
+        values: Vec<(String, String)>,
+    },
+    /// The state changed.
+    State(RunState),
+    /// Records since the last message.
+    Lines(Vec<Line>),
+    /// Routing now.
+    Frame(Box<Frame>),
+    /// Speed, lately.
+    Timing(Timing),
+    /// A folder was looked into.
+    Peeked(Box<Peek>),
+    /// Metrics of a run on disk.
+    History {
+        /// The folder.
+        folder: String,
+        /// Effective configuration, TOML.
+        toml: String,
+        /// All records.
+        lines: Vec<Line>,
+    },
+    /// A text was written.
+    Sampled(Box<Sampled>),
+    /// Weights token by token.
+    Traced(Box<Trace>),
+    /// What an intervention does.
+    Effect(Box<Effect>),
+    /// A checkpoint was written.
+    Saved {
+        /// Updates done.
+        step: u64,
+        /// Where.
+        path: String,
+    },
+    /// A sentence for the log.
+    Notice {
+        /// The sentence.
+        message: String,
+    },
+    /// A wish could not be fulfilled; everything is as before.
+    Failed {
+        /// What was wished: `start`, `open`, `save`, ..
+        what: String,
+        /// A sentence.
+        message: String,
+        /// The field at fault, if it is one.
+        field: Option<String>,
+    },
+    /// The thread has ended; everything that had to be saved is.
+    Ended,
+}

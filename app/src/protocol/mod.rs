@@ -1,0 +1,17 @@
+//! What a front end says to the engine's side, and what it hears: plain values that serialise.
+//!
+//! A window and a browser page send [`Command`]s and draw [`Event`]s; neither names the engine. On a desktop they travel
+//! through channels to a thread, in a browser through messages to a worker.
+
+mod command;
+mod event;
+mod frame;
+mod line;
+
+pub use command::{Command, Draft, Intervention, RouteEdit};
+pub use event::{
+    About, Checked, Derived, DeviceInfo, Effect, Event, FieldError, Part, Peek, RunInfo, RunState,
+    Sampled, Timing, Token, Trace, TraceSite,
+};
+pub use frame::{Depth, Frame, Site, SiteKind, Stream, Unfolded};
+pub use line::Line;

@@ -1,0 +1,19 @@
+//! Panel: start, pause, step, stop, learning rate.
+
+use egui::Ui;
+
+use super::heard::Heard;
+use super::view::View;
+use crate::protocol::Command;
+
+/// Its own state.
+#[derive(Debug, Default)]
+pub struct Controls {}
+
+impl Controls {
+    /// Draw it.
+    pub fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
+        let _ = (heard, view, out);
+        ui.label("start, pause, step, stop, learning rate");
+    }
+}

@@ -1,0 +1,19 @@
+//! Panel: losses and rates over training.
+
+use egui::Ui;
+
+use super::heard::Heard;
+use super::view::View;
+use crate::protocol::Command;
+
+/// Its own state.
+#[derive(Debug, Default)]
+pub struct Curves {}
+
+impl Curves {
+    /// Draw it.
+    pub fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
+        let _ = (heard, view, out);
+        ui.label("losses and rates over training");
+    }
+}

@@ -1,0 +1,33 @@
+//! The window: draws [`Event`](crate::protocol::Event)s, sends [`Command`](crate::protocol::Command)s, never names the engine.
+//!
+//! ```text
+//! controls (top)      one obvious Start, pause, step, learning rate, step counter
+//! setup (left)        the configuration, what follows from it, the mechanism's equations
+//! routing (middle)    the map of depth weights and its other views; interventions below it
+//! curves (right)      losses, rates, sharpness, samples
+//! scrubber (bottom)   recorded frames over training time
+//! status (bottom)     device, speed, memory, log
+//! ```
+//!
+//! [`Heard`] is all that is known from events; [`View`] is what the person has chosen to look at. A panel is one file: a
+//! struct with its own small state and `show(&mut self, ui, heard, view, out)`, where `out` collects commands.
+
+mod compare;
+mod controls;
+mod curves;
+mod format;
+mod heard;
+mod interventions;
+mod log;
+mod routing;
+mod samples;
+mod scrubber;
+mod setup;
+mod status;
+mod theme;
+mod view;
+mod window;
+
+pub use heard::Heard;
+pub use view::View;
+pub use window::Window;

@@ -1,0 +1,64 @@
+//! The whole window: which panel lies where, and the way of events and commands.
+
+use egui::{CentralPanel, Panel, Ui};
+
+use super::compare::Compare;
+use super::controls::Controls;
+use super::curves::Curves;
+use super::heard::Heard;
+use super::interventions::Interventions;
+use super::log::Log;
+use super::routing::Routing;
+use super::samples::Samples;
+use super::scrubber::Scrubber;
+use super::setup::Setup;
+use super::status::Status;
+use super::view::View;
+use crate::protocol::{Command, Event};
+
+/// All panels and what they share.
+#[derive(Debug, Default)]
+pub struct Window {
+    /// What is known.
+    pub heard: Heard,
+    /// What is looked at.
+    pub view: View,
+    setup: Setup,
+    controls: Controls,
+    routing: Routing,
+    interventions: Interventions,
+    curves: Curves,
+    samples: Samples,
+    compare: Compare,
+    scrubber: Scrubber,
+    status: Status,
+    log: Log,
+}
+
+impl Window {
+    /// Take an event in.
+    pub fn hear(&mut self, event: Event) {
+        self.heard.hear(event);
+    }
+
+    /// Draw everything; returns what was wished.
+    pub fn show(&mut self, ui: &mut Ui) -> Vec<Command> {
+        let mut out = Vec::new();
+        let (heard, view) = (&self.heard, &mut self.view);
+        Panel::top("controls").show(ui, |ui| self.controls.show(ui, heard, view, &mut out));
+        Panel::bottom("status").show(ui, |ui| self.status.show(ui, heard, view, &mut out));
+        Panel::bottom("scrubber").show(ui, |ui| self.scrubber.show(ui, heard, view, &mut out));
+        Panel::left("setup").show(ui, |ui| self.setup.show(ui, heard, view, &mut out));
+        Panel::right("curves").show(ui, |ui| {
+            self.curves.show(ui, heard, view, &mut out);
+            self.samples.show(ui, heard, view, &mut out);
+            self.compare.show(ui, heard, view, &mut out);
+            self.log.show(ui, heard, view, &mut out);
+        });
+        CentralPanel::default().show(ui, |ui| {
+            self.routing.show(ui, heard, view, &mut out);
+            self.interventions.show(ui, heard, view, &mut out);
+        });
+        out
+    }
+}

@@ -247,7 +247,7 @@ pub struct Timing {
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
+#[serde(tag = "event", content = "data", rename_all = "snake_case")]
 pub enum Event {
     /// Devices of this machine.
     Devices {

@@ -1,0 +1,4 @@
+//! The window, drawn without a screen: from events that a real training gave.
+
+mod harness;
+mod whole;

@@ -201,7 +201,7 @@ fn the_engine_has_no_files_no_clock_and_no_window() {
 
 #[test]
 fn only_the_outermost_edge_waits() {
-    let edges = ["app/src/main.rs", "app/src/cli", "app/src/session"];
+    let edges = ["app/src/main.rs", "app/src/cli", "app/src/desk.rs"];
     let mut failures = Vec::new();
     for folder in ["app/src", "web/src"] {
         for file in rust_files(&root().join(folder)) {

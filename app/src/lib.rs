@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod catalogue;
+pub mod backend;
 pub mod config;
 pub mod expert_map;
 pub mod heat_map;
@@ -12,11 +13,14 @@ pub mod protocol;
 pub mod records;
 pub mod report;
 pub mod run_dir;
+pub mod run_name;
 pub mod sampler;
 pub mod session;
 pub mod ui;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod desk;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod progress;

@@ -72,6 +72,15 @@ pub enum Record {
         /// Its folder, seen from the run's folder.
         path: String,
     },
+    /// A field was changed while the run went on.
+    Changed {
+        /// Updates done.
+        step: u64,
+        /// Key of the field.
+        key: String,
+        /// Its new value, TOML.
+        value: String,
+    },
     /// The training stopped.
     Error {
         /// The update that failed.
@@ -106,6 +115,7 @@ impl Record {
             | Self::Routing { step, .. }
             | Self::Experts { step, .. }
             | Self::Saved { step, .. }
+            | Self::Changed { step, .. }
             | Self::Error { step, .. }
             | Self::Done { step, .. } => *step,
         }

@@ -236,6 +236,15 @@ impl RunDir {
         read_text(&self.path.join(TOKENIZER))
     }
 
+    /// The text of `metrics.jsonl`; what is not UTF-8 is replaced.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn metrics(&self) -> Result<String> {
+        let bytes = read_bytes(&self.path.join(METRICS))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     /// The file `last` or `best` is not there: fine before the first checkpoint, and a sentence after it.
     fn without_name(&self, which: Which) -> Result<Option<PathBuf>> {
         let folders = fs::read_dir(self.path.join(CHECKPOINTS))
@@ -418,6 +427,14 @@ impl RunWriter {
             return Ok(());
         }
         self.append(&[record])
+    }
+
+    /// Replace `config.toml`: a field that is safe while running was changed.
+    ///
+    /// # Errors
+    /// If it cannot be written; the old one stays.
+    pub fn set_config(&mut self, toml: &str) -> Result<()> {
+        replace(&self.run.path, CONFIG_TOML, toml.as_bytes())
     }
 
     /// Append records to `metrics.jsonl`.

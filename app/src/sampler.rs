@@ -75,6 +75,14 @@ impl Sampler {
     /// # Errors
     /// If the device fails, or the model has diverged.
     pub async fn next(&mut self) -> Result<u32> {
+        Ok(self.next_with_probability().await?.0)
+    }
+
+    /// The next token, and the probability that the model gives it (at temperature 1).
+    ///
+    /// # Errors
+    /// As [`Sampler::next`].
+    pub async fn next_with_probability(&mut self) -> Result<(u32, f64)> {
         let window = &self.ids[self.ids.len().saturating_sub(self.context)..];
         // Attention is causal: what follows the last token cannot change its logits.
         let last = window.len() - 1;
@@ -93,6 +101,8 @@ impl Sampler {
         let row = &logits[last * self.vocab..][..self.vocab];
         let id = self.sampling.choose(row, self.ids.len() as u64)?;
         self.ids.push(id);
-        Ok(id)
+        let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let total: f64 = row.iter().map(|logit| (logit - most).exp()).sum();
+        Ok((id, (row[id as usize] - most).exp() / total))
     }
 }

@@ -4,6 +4,11 @@
 //! back. It has no clock of its own and prints nothing, so that a window and a browser can drive it as well.
 
 use braid_engine::analysis::{ExpertLoad, SiteStats};
+mod live;
+
+pub use live::SAFE_FIELDS;
+
+use braid_engine::analysis::SiteStats;
 use braid_engine::checkpoint::{self, SCHEMA, State};
 use braid_engine::data::Dataset;
 use braid_engine::device::{AdapterKind, Device};
@@ -80,12 +85,15 @@ pub struct Session {
     config: RunConfig,
     run: Option<RunWriter>,
     device: String,
+    on_cpu: bool,
     fingerprint: String,
     until: u64,
     clock: Clock,
     began: f64,
     /// Time and step of the last rate.
     measured: (f64, u64),
+    /// Seconds in which the device was waited for, or computed on the CPU.
+    device_seconds: f64,
     saved: Option<u64>,
     best: Option<(f64, u64)>,
     last: Option<StepResult>,
@@ -157,10 +165,12 @@ impl Session {
             config,
             run,
             device: device_name(device),
+            on_cpu: device.gpu().is_none(),
             fingerprint,
             clock,
             began,
             measured: (began, 0),
+            device_seconds: 0.0,
             saved: None,
             best: None,
             last: None,
@@ -208,7 +218,8 @@ impl Session {
         }
         self.best = state.best;
         self.saved = Some(state.step);
-        self.measured.1 = state.step;
+        self.diverged = None;
+        self.measured = ((self.clock)(), state.step);
         if let Some(run) = &mut self.run {
             run.rewind_metrics(state.step)?;
             let path = format!("checkpoints/{}", checkpoint_name(state.step));
@@ -301,7 +312,11 @@ impl Session {
         if self.is_over() {
             return Ok(records);
         }
+        let before = (self.clock)();
         self.trainer.step()?;
+        if self.on_cpu {
+            self.device_seconds += (self.clock)() - before;
+        }
         let (step, train) = (self.trainer.steps_done(), &self.config.train);
         let end = step >= self.until;
         // A stop before the end of the schedule leaves no records of its own, so that a run in parts has those of a run in
@@ -377,8 +392,10 @@ impl Session {
 
     /// Losses since the last look.
     async fn collect(&mut self) -> Result<Vec<Record>> {
+        let before = (self.clock)();
         let results = self.trainer.collect().await?;
         let now = (self.clock)();
+        self.device_seconds += now - before;
         let (then, step) = self.measured;
         self.measured = (now, self.trainer.steps_done());
         let tokens_per_step =

@@ -26,6 +26,10 @@ use crate::params::Parameters;
 use crate::plan::{External, Limits, MemoryReport};
 use crate::runtime::{Loaded, Runtime};
 
+mod look;
+
+pub use look::{Look, TokenWeights};
+
 /// What is trained how.
 #[derive(Clone, Debug)]
 pub struct TrainConfig {
@@ -233,7 +237,31 @@ pub fn plan_memory(
     config: &TrainConfig,
     limits: &Limits,
 ) -> Result<MemoryPlan> {
-    Ok(Plans::record(model, config, limits)?.memory(limits))
+    Ok(preview(model, config, limits)?.memory)
+}
+
+/// What is known about a training before anything is allocated.
+#[derive(Debug)]
+pub struct Preview {
+    /// What it needs.
+    pub memory: MemoryPlan,
+    /// Names and shapes of the parameters.
+    pub parameters: Arc<Parameters>,
+    /// Which site reads which sources.
+    pub routing: Vec<Routing>,
+}
+
+/// Record a training's plans, allocate nothing.
+///
+/// # Errors
+/// As [`plan_memory`].
+pub fn preview(model: &ModelConfig, config: &TrainConfig, limits: &Limits) -> Result<Preview> {
+    let plans = Plans::record(model, config, limits)?;
+    Ok(Preview {
+        memory: plans.memory(limits),
+        routing: plans.watch.routing,
+        parameters: plans.parameters,
+    })
 }
 
 /// A training in progress.
@@ -541,6 +569,21 @@ impl Trainer {
         Ok(layers
             .map(|(routed, values)| expert_load(routed.layer, &values.to_f64()))
             .collect())
+    /// Go on with another schedule, or more or fewer validation batches. What the plans contain stays as it is.
+    pub fn reschedule(&mut self, schedule: Schedule, eval_batches: usize) {
+        (self.config.schedule, self.config.eval_batches) = (schedule, eval_batches);
+    }
+
+    /// The parameters alone, in the layout of the arena.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn values(&mut self) -> Result<Vec<f32>> {
+        Ok(self
+            .runtime
+            .read_external(External::Values)
+            .await?
+            .into_f32())
     }
 
     /// Parameters and both moments, in the layout of the arena.

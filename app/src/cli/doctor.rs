@@ -5,7 +5,8 @@ use braid_engine::error::bytes_for_people;
 use clap::Args;
 use serde_json::json;
 
-use super::{DeviceArgs, FAILED, Failure, Outcome, free_memory, say};
+use super::{DeviceArgs, FAILED, Failure, Outcome, say};
+use crate::desk::free_memory;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

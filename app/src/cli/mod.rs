@@ -6,6 +6,7 @@ mod inspect;
 mod list;
 mod sample;
 mod train;
+mod ui;
 mod verify;
 
 use std::io::{IsTerminal, Write};
@@ -87,6 +88,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// The residual mechanisms and feed-forward sublayers there are
     List(list::ListArgs),
+    /// Open the window: set up, train and watch
+    Ui(ui::UiArgs),
     /// Compare a device with golden cases
     Verify(verify::VerifyArgs),
 }
@@ -140,7 +143,7 @@ impl DeviceArgs {
         let choice = self.choice()?;
         let device = pollster::block_on(Device::open(&choice, &options))?;
         let limited = DeviceOptions {
-            memory: free_memory(),
+            memory: crate::desk::free_memory(),
             ..options
         };
         let why = device.why().to_owned();
@@ -151,18 +154,6 @@ impl DeviceArgs {
         };
         Ok((device, why))
     }
-}
-
-/// Bytes that this process may still use.
-fn free_memory() -> Option<u64> {
-    let mut system = sysinfo::System::new().ok()?;
-    system.refresh_memory();
-    let free = system.available_memory();
-    let free = match system.cgroup_limits() {
-        Some(limits) if limits.total_memory > 0 => free.min(limits.free_memory),
-        _ => free,
-    };
-    (free > 0).then_some(free)
 }
 
 /// Print to the standard output. A reader that has gone away is no failure.
@@ -208,6 +199,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::List(args) => list::run(&args),
+        Command::Ui(args) => ui::run(&args),
         Command::Verify(args) => verify::run(&args),
     };
     match outcome {

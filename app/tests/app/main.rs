@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod backend;
 mod config;
 mod expert_map;
 mod heat_map;

@@ -1,0 +1,418 @@
+//! A run that is loaded: its session, and what a front end wants to know about it.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use braid_engine::data::{Dataset, Tokenizer};
+use braid_engine::device::{AdapterKind, Device};
+use braid_engine::sample::Sampling;
+use braid_engine::{Error, Result};
+
+use super::pace::Pace;
+use super::{Sink, Surroundings};
+use crate::config::RunConfig;
+use crate::protocol::{
+    Draft, Effect, Event, Frame, Intervention, Line, RunInfo, RunState, SiteKind, Trace,
+};
+use crate::records::Record;
+use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_bytes, read_checkpoint};
+use crate::sampler::Sampler;
+use crate::session::{Session, Start, device_name};
+
+/// Held-out batches that an intervention is measured on, at most.
+const EFFECT_BATCHES: usize = 8;
+
+/// A session and its surroundings.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    session: Session,
+    device: Device,
+    folder: Option<PathBuf>,
+    surroundings: Surroundings,
+    pace: Pace,
+    /// What the metrics file held when the run was opened.
+    lines: Vec<Line>,
+    finished: bool,
+}
+
+/// Records as a front end reads them.
+fn lines(records: &[Record]) -> Vec<Line> {
+    let line = |record: &Record| {
+        let value = serde_json::to_value(record).ok()?;
+        serde_json::from_value(value).ok()
+    };
+    records.iter().filter_map(line).collect()
+}
+
+/// Keys and TOML values of a configuration.
+pub(super) fn values(config: &RunConfig) -> Vec<(String, String)> {
+    fn walk(prefix: &str, table: &toml::Table, all: &mut Vec<(String, String)>) {
+        for (key, value) in table {
+            let key = if prefix.is_empty() {
+                key.clone()
+            } else {
+                format!("{prefix}.{key}")
+            };
+            match value {
+                toml::Value::Table(inner) => walk(&key, inner, all),
+                _ => all.push((key, value.to_string())),
+            }
+        }
+    }
+    let mut all = Vec::new();
+    if let Ok(table) = config.to_toml().parse::<toml::Table>() {
+        walk("", &table, &mut all);
+    }
+    all
+}
+
+/// The data of a configuration: a task, the text that came with the draft, or a file of this machine.
+pub(super) fn dataset(
+    config: &RunConfig,
+    text: Option<&(String, Vec<u8>)>,
+    vocabulary: Option<&Tokenizer>,
+) -> Result<Dataset> {
+    match (&config.data.file, text) {
+        (None, _) => config.dataset(&[], vocabulary),
+        (Some(_), Some((_, bytes))) => config.dataset(bytes, vocabulary),
+        (Some(file), None) => config.dataset(&read_bytes(Path::new(file))?, vocabulary),
+    }
+}
+
+fn clock(surroundings: &Surroundings) -> crate::session::Clock {
+    let clock = Rc::clone(&surroundings.clock);
+    Box::new(move || clock())
+}
+
+impl Loaded {
+    /// A new run.
+    pub(super) fn begin(
+        draft: &Draft,
+        device: &Device,
+        folder: Option<PathBuf>,
+        surroundings: &Surroundings,
+        sink: Sink<'_>,
+    ) -> Result<Self> {
+        let config = RunConfig::parse(&draft.toml, &[])?;
+        let data = dataset(&config, draft.text.as_ref(), None)?;
+        let model = config.model_config(data.vocab_size())?;
+        for message in data.notices() {
+            sink(Event::Notice {
+                message: message.clone(),
+            });
+        }
+        let (toml, json) = (config.to_toml(), model.to_json());
+        let tokenizer = data.tokenizer().to_json();
+        // The folder comes last: a run that cannot be allocated leaves none behind.
+        let mut session = Session::new(Start {
+            until: config.train.steps,
+            config,
+            model,
+            data,
+            device,
+            run: None,
+            clock: clock(surroundings),
+        })?;
+        if let Some(folder) = &folder {
+            let identity = Identity {
+                config_toml: &toml,
+                config_json: &json,
+                tokenizer_json: &tokenizer,
+            };
+            session.keep_in(RunWriter::create(folder, &identity)?);
+        }
+        Ok(Self::new(session, device, folder, surroundings))
+    }
+
+    /// A run from disk, at its last checkpoint.
+    pub(super) fn open(
+        folder: &Path,
+        device: &Device,
+        surroundings: &Surroundings,
+        sink: Sink<'_>,
+    ) -> Result<Self> {
+        let run = RunDir::open(folder)?;
+        let config = RunConfig::parse(&run.config_toml()?, &[])?;
+        let tokenizer = Tokenizer::from_json(&run.tokenizer_json()?)?;
+        let data = dataset(&config, None, Some(&tokenizer))?;
+        let model = config.model_config(data.vocab_size())?;
+        run.same_model(&model)?;
+        let writer = RunWriter::resume(folder)?;
+        let checkpoint = run.checkpoint(Which::Last)?;
+        let files = checkpoint.as_deref().map(read_checkpoint).transpose()?;
+        let mut session = Session::new(Start {
+            until: config.train.steps,
+            config,
+            model,
+            data,
+            device,
+            run: Some(writer),
+            clock: clock(surroundings),
+        })?;
+        let notices = match &files {
+            Some(files) => session.restore(files)?,
+            None => {
+                session.restart()?;
+                vec!["the run has no checkpoint yet: it begins anew".into()]
+            }
+        };
+        for message in notices {
+            sink(Event::Notice { message });
+        }
+        let mut loaded = Self::new(session, device, Some(folder.into()), surroundings);
+        loaded.lines = Line::read(&run.metrics()?);
+        Ok(loaded)
+    }
+
+    fn new(
+        session: Session,
+        device: &Device,
+        folder: Option<PathBuf>,
+        surroundings: &Surroundings,
+    ) -> Self {
+        Self {
+            finished: session.is_over(),
+            session,
+            device: device.clone(),
+            folder,
+            surroundings: surroundings.clone(),
+            pace: Pace::default(),
+            lines: Vec::new(),
+        }
+    }
+
+    fn now(&self) -> f64 {
+        (self.surroundings.clock)()
+    }
+
+    /// What to ask for its device by.
+    pub(super) fn choice(&self) -> String {
+        let report = self.device.report();
+        match report.kind {
+            AdapterKind::Host => "cpu".into(),
+            _ => report.name.clone(),
+        }
+    }
+
+    /// Where it is kept.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        self.folder.clone()
+    }
+
+    /// Updates done.
+    pub(super) fn step(&self) -> u64 {
+        self.session.trainer().steps_done()
+    }
+
+    /// The last validation loss.
+    pub(super) fn val_loss(&self) -> Option<f64> {
+        self.session.evaluation().map(|last| last.val_loss)
+    }
+
+    /// Why it cannot go on, if it cannot.
+    pub(super) fn end(&self) -> Option<RunState> {
+        if let Some(diverged) = self.session.diverged() {
+            return Some(RunState::Diverged {
+                step: diverged.step,
+                tensor: diverged.tensor.clone(),
+                message: diverged.message.clone(),
+                good: self.session.saved(),
+            });
+        }
+        self.session.is_over().then_some(RunState::Finished)
+    }
+
+    /// For a front end.
+    pub(super) fn info(&self) -> RunInfo {
+        let config = self.session.config();
+        let sublayers = self.session.trainer().model().sublayers();
+        let kind = |site: u32| match (site == sublayers, site.is_multiple_of(2)) {
+            (true, _) => SiteKind::Readout,
+            (false, true) => SiteKind::Attn,
+            (false, false) => SiteKind::Mlp,
+        };
+        RunInfo {
+            folder: self
+                .folder
+                .as_ref()
+                .map(|folder| folder.display().to_string())
+                .unwrap_or_default(),
+            name: format!("{} {}", config.residual.kind(), config.data_name()),
+            toml: config.to_toml(),
+            values: values(config),
+            device: device_name(&self.device),
+            step: self.step(),
+            steps: config.train.steps,
+            sites: (0..=sublayers).map(|site| (site, kind(site))).collect(),
+            bytes: self.session.trainer().memory().total(),
+            lines: self.lines.clone(),
+        }
+    }
+
+    /// After a pause: what was waited for is not training time.
+    pub(super) fn restart_clock(&mut self) {
+        self.session.restart_clock();
+    }
+
+    /// One update and what is due after it; a frame, if there is time for one.
+    pub(super) async fn advance(&mut self, share: f64, sink: Sink<'_>) -> Result<()> {
+        let (began, device) = (self.now(), self.session.device_seconds());
+        let records = self.session.advance().await?;
+        let now = self.now();
+        self.pace
+            .step(now - began, self.session.device_seconds() - device);
+        self.tell(&records, sink);
+        if self.pace.frame_is_due(now, share) {
+            self.frame(sink).await?;
+        }
+        if let Some(timing) = self.pace.report(now) {
+            sink(Event::Timing(timing));
+        }
+        Ok(())
+    }
+
+    fn tell(&self, records: &[Record], sink: Sink<'_>) {
+        for record in records {
+            if let Record::Saved { step, path } = record {
+                sink(Event::Saved {
+                    step: *step,
+                    path: path.clone(),
+                });
+            }
+        }
+        let lines = lines(records);
+        if !lines.is_empty() {
+            sink(Event::Lines(lines));
+        }
+    }
+
+    /// Read what is outstanding.
+    pub(super) async fn settle(&mut self, sink: Sink<'_>) -> Result<()> {
+        let records = self.session.settle().await?;
+        self.tell(&records, sink);
+        Ok(())
+    }
+
+    /// The routing of this moment.
+    pub(super) async fn frame(&mut self, sink: Sink<'_>) -> Result<()> {
+        let began = self.now();
+        let step = self.step();
+        let look = self.session.look_at_routing().await?;
+        let sites = serde_json::to_value(&look.sites)
+            .and_then(serde_json::from_value)
+            .unwrap_or_default();
+        let frame = Frame {
+            step,
+            tokens: look.tokens,
+            sites,
+            ..Frame::default()
+        };
+        sink(Event::Frame(Box::new(frame)));
+        let now = self.now();
+        self.pace.frame(now, now - began);
+        Ok(())
+    }
+
+    /// Write a checkpoint.
+    pub(super) async fn save(&mut self, sink: Sink<'_>) -> Result<()> {
+        if self.folder.is_none() {
+            return Err(Error::File(
+                "this run is not kept in a folder, so it cannot be saved there".into(),
+            ));
+        }
+        let records = self.session.interrupt().await?;
+        if records.is_empty() {
+            sink(Event::Notice {
+                message: format!("step {} is saved already", self.step()),
+            });
+        }
+        self.tell(&records, sink);
+        Ok(())
+    }
+
+    /// The last record of a run that is complete.
+    pub(super) fn finish(&mut self, sink: Sink<'_>) -> Result<()> {
+        if !self.finished {
+            self.finished = true;
+            let record = self.session.finish()?;
+            self.tell(&[record], sink);
+        }
+        Ok(())
+    }
+
+    /// Save, before it is put away.
+    pub(super) async fn close(&mut self, sink: Sink<'_>) -> Result<()> {
+        if self.folder.is_some() && self.session.diverged().is_none() {
+            let records = self.session.interrupt().await?;
+            self.tell(&records, sink);
+        }
+        Ok(())
+    }
+
+    /// Change a field that is safe while running.
+    pub(super) fn set(&mut self, key: &str, value: &str) -> Result<Vec<(String, String)>> {
+        self.session.set(key, value)?;
+        Ok(values(self.session.config()))
+    }
+
+    /// Back to the last checkpoint, with another learning rate.
+    pub(super) fn rewind(&mut self, lr_factor: f64, sink: Sink<'_>) -> Result<()> {
+        let Some(folder) = &self.folder else {
+            return Err(Error::File(
+                "this run is not kept in a folder, so there is no checkpoint to go back to".into(),
+            ));
+        };
+        let run = RunDir::open(folder)?;
+        let checkpoint = run.need_checkpoint(Which::Last)?;
+        let notices = self.session.restore(&read_checkpoint(&checkpoint)?)?;
+        let lr = self.session.config().train.lr * lr_factor;
+        if lr_factor != 1.0 {
+            self.session.set("train.lr", &format!("{lr:e}"))?;
+        }
+        for message in notices {
+            sink(Event::Notice { message });
+        }
+        sink(Event::Notice {
+            message: format!("back at step {}, learning rate {lr:.3e}", self.step()),
+        });
+        self.lines = Line::read(&run.metrics()?);
+        sink(Event::Ready(Box::new(self.info())));
+        Ok(())
+    }
+
+    /// A sampler with the parameters of this moment, and the tokens of the prompt.
+    pub(super) async fn sampler(
+        &mut self,
+        prompt: &str,
+        sampling: Sampling,
+    ) -> Result<(Sampler, Tokenizer, Vec<u32>)> {
+        let values = self.session.values().await?;
+        let trainer = self.session.trainer();
+        let (data, context) = (trainer.data(), self.session.config().model.context);
+        let tokenizer = data.tokenizer().clone();
+        let ids = if prompt.is_empty() {
+            data.prompt(context as usize)
+        } else {
+            tokenizer.encode(prompt).ids
+        };
+        let sampler = Sampler::new(
+            self.device.executor(),
+            trainer.model(),
+            context,
+            &values,
+            sampling,
+            ids.clone(),
+        )?;
+        Ok((sampler, tokenizer, ids))
+    }
+
+    /// Depth weights token by token on a text.
+    pub(super) async fn trace(&mut self, text: &str) -> Result<Trace> {
+        self.session.trace(text).await
+    }
+
+    /// Held-out loss with and without edits.
+    pub(super) async fn intervene(&mut self, edits: Vec<Intervention>) -> Result<Effect> {
+        self.session.intervene(edits, EFFECT_BATCHES).await
+    }
+}

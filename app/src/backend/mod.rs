@@ -1,0 +1,484 @@
+//! The engine's side of a front end: takes [`Command`]s, trains in between, gives [`Event`]s.
+//!
+//! It has no thread and no clock of its own. On a desktop [`crate::desk`] runs it on a thread; in a browser a worker calls
+//! it. What it shows never changes what is trained: frames, samples and interventions read parameters and write nothing
+//! that a step uses.
+
+mod check;
+mod folders;
+mod goal;
+mod loaded;
+mod pace;
+mod writing;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use braid_engine::device::{AdapterKind, Device, DeviceChoice, DeviceOptions, Survey};
+use braid_engine::{Error, Result};
+
+use crate::protocol::{Command, DeviceInfo, Event, RunState};
+use check::Checker;
+use goal::Goal;
+use loaded::Loaded;
+use writing::Writing;
+
+/// What the backend cannot know by itself.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// Seconds since some moment.
+    pub clock: Rc<dyn Fn() -> f64>,
+    /// Seconds since 1970, for the names of runs.
+    pub calendar: fn() -> u64,
+    /// Bytes that this process may still use, if known.
+    pub free_memory: fn() -> Option<u64>,
+    /// Whether there is a file system to keep runs in.
+    pub files: bool,
+}
+
+impl std::fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Surroundings").finish_non_exhaustive()
+    }
+}
+
+/// Where events go.
+pub type Sink<'a> = &'a mut dyn FnMut(Event);
+
+/// A training that answers to commands.
+#[derive(Debug)]
+pub struct Backend {
+    surroundings: Surroundings,
+    /// Devices that were opened, by what they were asked for.
+    devices: Vec<(String, Device)>,
+    checker: Checker,
+    loaded: Option<Loaded>,
+    running: bool,
+    /// One update, then pause.
+    single: bool,
+    goal: Goal,
+    /// Share of the training time that goes into routing frames.
+    share: f64,
+    writing: Option<Writing>,
+    ended: bool,
+}
+
+impl Backend {
+    /// Nothing loaded yet.
+    #[must_use]
+    pub fn new(surroundings: Surroundings) -> Self {
+        Self {
+            surroundings,
+            devices: Vec::new(),
+            checker: Checker::default(),
+            loaded: None,
+            running: false,
+            single: false,
+            goal: Goal::default(),
+            share: pace::SHARE,
+            writing: None,
+            ended: false,
+        }
+    }
+
+    /// Whether [`Backend::turn`] has something to do; if not, wait for a command.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.running || self.writing.is_some()
+    }
+
+    /// Whether the last command was `Quit`.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Do what was asked. What goes wrong is an event; everything is as before then.
+    pub async fn handle(&mut self, command: Command, sink: Sink<'_>) {
+        let what = name(&command);
+        if let Err(error) = self.obey(command, sink).await {
+            let field = match &error {
+                Error::Config { field, .. } => Some(field.clone()),
+                _ => None,
+            };
+            sink(Event::Failed {
+                what: what.into(),
+                message: error.to_string(),
+                field,
+            });
+            if self.loaded.is_none() {
+                sink(Event::State(RunState::Empty));
+            }
+        }
+    }
+
+    async fn obey(&mut self, command: Command, sink: Sink<'_>) -> Result<()> {
+        match command {
+            Command::Devices => {
+                let survey = Device::survey().await;
+                sink(devices(&survey));
+            }
+            Command::Check {
+                number,
+                draft,
+                device,
+            } => {
+                let device = self.device(&device).await;
+                let checked = self.checker.check(number, &draft, device.as_ref());
+                sink(Event::Checked(Box::new(checked)));
+            }
+            Command::Start {
+                draft,
+                device,
+                folder,
+                paused,
+            } => {
+                self.close(true, sink).await?;
+                self.preparing("opening the device", sink);
+                let device = self.device(&device).await?;
+                self.preparing("recording the plan and compiling kernels", sink);
+                let folder = self.folder(&draft, folder)?;
+                let loaded = Loaded::begin(&draft, &device, folder, &self.surroundings, sink)?;
+                self.begin(loaded, !paused, sink);
+            }
+            Command::Open { folder, device } => {
+                self.close(true, sink).await?;
+                self.preparing("opening the device", sink);
+                let device = self.device(&device).await?;
+                self.preparing("reading the checkpoint and compiling kernels", sink);
+                let loaded =
+                    Loaded::open(&PathBuf::from(folder), &device, &self.surroundings, sink)?;
+                self.begin(loaded, false, sink);
+            }
+            Command::Pause => self.pause(sink).await?,
+            Command::Resume => self.resume(false, sink)?,
+            Command::Step => self.resume(true, sink)?,
+            Command::Stop => {
+                self.close(true, sink).await?;
+                sink(Event::State(RunState::Empty));
+            }
+            Command::Set { key, value } => {
+                let values = self.need()?.set(&key, &value)?;
+                sink(Event::Configured { values });
+            }
+            Command::Until {
+                step,
+                val_loss,
+                seconds,
+            } => {
+                let now = (self.surroundings.clock)();
+                self.goal = Goal {
+                    step,
+                    val_loss,
+                    until: seconds.map(|seconds| now + seconds),
+                };
+            }
+            Command::Save => {
+                self.need()?.save(sink).await?;
+            }
+            Command::Peek { folder } => sink(Event::Peeked(Box::new(folders::peek(&folder)?))),
+            Command::History { folder } => sink(folders::history(&folder)?),
+            Command::Sample {
+                prompt,
+                tokens,
+                temperature,
+                seed,
+            } => {
+                let loaded = self.loaded.as_mut().ok_or_else(no_run)?;
+                let sampling = braid_engine::sample::Sampling {
+                    temperature,
+                    top_k: 0,
+                    seed,
+                };
+                self.writing = Some(Writing::new(loaded, &prompt, tokens, sampling).await?);
+            }
+            Command::Trace { text } => {
+                let trace = self.need()?.trace(&text).await?;
+                sink(Event::Traced(Box::new(trace)));
+            }
+            Command::Intervene { edits } => {
+                let effect = self.need()?.intervene(edits).await?;
+                sink(Event::Effect(Box::new(effect)));
+            }
+            Command::Rewind { lr_factor } => {
+                let loaded = self.loaded.as_mut().ok_or_else(no_run)?;
+                loaded.rewind(lr_factor, sink)?;
+                self.running = false;
+                sink(Event::State(RunState::Paused));
+            }
+            Command::Watch { share } => self.share = share.clamp(0.0, 1.0),
+            Command::Quit { save } => {
+                self.ended = true;
+                self.close(save, sink).await?;
+                sink(Event::Ended);
+            }
+        }
+        Ok(())
+    }
+
+    /// A slice of what is going on: one update and what is due after it, and some tokens of a sample.
+    pub async fn turn(&mut self, sink: Sink<'_>) {
+        if self.writing.is_some() {
+            self.write_on(sink).await;
+        }
+        if self.running {
+            if let Err(error) = self.advance(sink).await {
+                self.fail(&error, sink).await;
+            }
+        }
+    }
+
+    async fn write_on(&mut self, sink: Sink<'_>) {
+        let Some(writing) = &mut self.writing else {
+            return;
+        };
+        match writing.go_on().await {
+            Ok(None) => {}
+            Ok(Some(sampled)) => {
+                sink(Event::Sampled(Box::new(sampled)));
+                self.writing = None;
+            }
+            Err(error) => {
+                self.writing = None;
+                sink(Event::Failed {
+                    what: "sample".into(),
+                    message: error.to_string(),
+                    field: None,
+                });
+            }
+        }
+    }
+
+    async fn advance(&mut self, sink: Sink<'_>) -> Result<()> {
+        let share = self.share;
+        let Some(loaded) = &mut self.loaded else {
+            self.running = false;
+            return Ok(());
+        };
+        loaded.advance(share, sink).await?;
+        if let Some(state) = loaded.end() {
+            self.running = false;
+            if state == RunState::Finished {
+                loaded.finish(sink)?;
+            }
+            loaded.frame(sink).await?;
+            sink(Event::State(state));
+            return Ok(());
+        }
+        let now = (self.surroundings.clock)();
+        let reached = self.goal.reached(loaded, now);
+        if self.single || reached.is_some() {
+            if let Some(message) = reached {
+                self.goal = Goal::default();
+                sink(Event::Notice { message });
+            }
+            self.pause(sink).await?;
+        }
+        Ok(())
+    }
+
+    /// A failure while training. A lost device is opened again, and the run goes on from its last checkpoint.
+    async fn fail(&mut self, error: &Error, sink: Sink<'_>) {
+        self.running = false;
+        if !matches!(error, Error::DeviceLost(_) | Error::Gpu { .. }) {
+            sink(Event::Failed {
+                what: "train".into(),
+                message: error.to_string(),
+                field: None,
+            });
+            sink(Event::State(RunState::Paused));
+            return;
+        }
+        self.devices.clear();
+        let Some(lost) = self.loaded.take() else {
+            return;
+        };
+        let (choice, folder) = (lost.choice(), lost.folder());
+        drop(lost);
+        match self.reopen(&choice, folder, sink).await {
+            Ok(loaded) => {
+                let step = loaded.step();
+                self.begin(loaded, true, sink);
+                sink(Event::Notice {
+                    message: format!(
+                        "{error}; the device was opened again, and the run goes on from step {step}"
+                    ),
+                });
+            }
+            Err(second) => {
+                sink(Event::Failed {
+                    what: "train".into(),
+                    message: format!("{error}; going on failed too: {second}"),
+                    field: None,
+                });
+                sink(Event::State(RunState::Empty));
+            }
+        }
+    }
+
+    async fn reopen(
+        &mut self,
+        choice: &str,
+        folder: Option<PathBuf>,
+        sink: Sink<'_>,
+    ) -> Result<Loaded> {
+        let folder = folder.ok_or_else(|| {
+            Error::File("this run was not kept in a folder; begin a new one".into())
+        })?;
+        let device = self.device(choice).await?;
+        Loaded::open(&folder, &device, &self.surroundings, sink)
+    }
+
+    fn need(&mut self) -> Result<&mut Loaded> {
+        self.loaded.as_mut().ok_or_else(no_run)
+    }
+
+    fn preparing(&self, stage: &str, sink: Sink<'_>) {
+        sink(Event::State(RunState::Preparing {
+            stage: stage.into(),
+            done: 0,
+            of: 0,
+        }));
+    }
+
+    fn begin(&mut self, loaded: Loaded, run: bool, sink: Sink<'_>) {
+        sink(Event::Ready(Box::new(loaded.info())));
+        let state = match loaded.end() {
+            Some(state) => state,
+            None if run => RunState::Running,
+            None => RunState::Paused,
+        };
+        self.running = state == RunState::Running;
+        self.loaded = Some(loaded);
+        self.writing = None;
+        self.goal = Goal::default();
+        sink(Event::State(state));
+    }
+
+    fn resume(&mut self, single: bool, sink: Sink<'_>) -> Result<()> {
+        let loaded = self.need()?;
+        if let Some(state) = loaded.end() {
+            sink(Event::State(state));
+            return Ok(());
+        }
+        loaded.restart_clock();
+        (self.running, self.single) = (true, single);
+        if !single {
+            sink(Event::State(RunState::Running));
+        }
+        Ok(())
+    }
+
+    async fn pause(&mut self, sink: Sink<'_>) -> Result<()> {
+        (self.running, self.single) = (false, false);
+        let loaded = self.need()?;
+        loaded.settle(sink).await?;
+        let state = loaded.end().unwrap_or(RunState::Paused);
+        loaded.frame(sink).await?;
+        sink(Event::State(state));
+        Ok(())
+    }
+
+    /// Put the run away.
+    async fn close(&mut self, save: bool, sink: Sink<'_>) -> Result<()> {
+        (self.running, self.single) = (false, false);
+        self.writing = None;
+        let Some(mut loaded) = self.loaded.take() else {
+            return Ok(());
+        };
+        if save && let Err(error) = loaded.close(sink).await {
+            // What is not saved is not thrown away.
+            self.loaded = Some(loaded);
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    fn folder(
+        &self,
+        draft: &crate::protocol::Draft,
+        folder: Option<String>,
+    ) -> Result<Option<PathBuf>> {
+        if !self.surroundings.files {
+            return Ok(None);
+        }
+        let config = crate::config::RunConfig::parse(&draft.toml, &[])?;
+        let folder = folder.map(PathBuf::from).unwrap_or_else(|| {
+            crate::run_name::default_folder(&config, (self.surroundings.calendar)())
+        });
+        crate::run_dir::refuse_occupied(&folder)?;
+        Ok(Some(folder))
+    }
+
+    /// The device of a choice; opened once.
+    async fn device(&mut self, choice: &str) -> Result<Device> {
+        if let Some((_, device)) = self.devices.iter().find(|(known, _)| known == choice) {
+            return Ok(device.clone());
+        }
+        let parsed: DeviceChoice = choice.parse()?;
+        let options = DeviceOptions::default();
+        let mut device = Device::open(&parsed, &options).await?;
+        // Devices that use the machine's memory are limited to what is free.
+        if device.report().kind == AdapterKind::Host {
+            device = Device::cpu(&DeviceOptions {
+                memory: (self.surroundings.free_memory)(),
+                ..options
+            });
+        }
+        self.devices.push((choice.into(), device.clone()));
+        Ok(device)
+    }
+}
+
+fn no_run() -> Error {
+    Error::File("no run is loaded; start one, or open one".into())
+}
+
+fn devices(survey: &Survey) -> Event {
+    let info = |report: &braid_engine::device::AdapterReport| DeviceInfo {
+        choice: match report.kind {
+            AdapterKind::Host => "cpu".into(),
+            _ => report.name.clone(),
+        },
+        name: report.to_string(),
+        kind: match serde_json::to_value(report.kind) {
+            Ok(serde_json::Value::String(kind)) => kind,
+            _ => String::new(),
+        },
+        binding_bytes: report.limits.map(|limits| limits.binding_bytes),
+    };
+    let auto = if survey.why.is_empty() {
+        survey.auto.to_string()
+    } else {
+        format!("{} ({})", survey.auto, survey.why)
+    };
+    Event::Devices {
+        list: survey.devices.iter().map(info).collect(),
+        auto,
+    }
+}
+
+/// What a person calls a command.
+fn name(command: &Command) -> &'static str {
+    match command {
+        Command::Devices => "list devices",
+        Command::Check { .. } => "check",
+        Command::Start { .. } => "start",
+        Command::Pause => "pause",
+        Command::Resume => "resume",
+        Command::Step => "step",
+        Command::Stop => "stop",
+        Command::Set { .. } => "set",
+        Command::Until { .. } => "stop conditions",
+        Command::Save => "save",
+        Command::Peek { .. } => "look inside",
+        Command::Open { .. } => "open",
+        Command::History { .. } => "compare",
+        Command::Sample { .. } => "sample",
+        Command::Trace { .. } => "trace",
+        Command::Intervene { .. } => "intervene",
+        Command::Rewind { .. } => "rewind",
+        Command::Watch { .. } => "watch",
+        Command::Quit { .. } => "quit",
+    }
+}

@@ -1,0 +1,141 @@
+//! What a front end asks of a session in progress. Nothing here changes what a step computes, but for [`Session::set`].
+
+use braid_engine::trainer::Look;
+use braid_engine::{Error, Result};
+
+use super::Session;
+use crate::config::RunConfig;
+use crate::protocol::{Effect, Intervention, Trace, TraceSite};
+use crate::records::Record;
+use crate::run_dir::RunWriter;
+
+/// Fields that may change while a run goes on: the plans do not contain them.
+pub const SAFE_FIELDS: [&str; 8] = [
+    "train.lr",
+    "train.min_lr",
+    "train.warmup",
+    "train.schedule",
+    "train.steps",
+    "train.eval_every",
+    "train.eval_batches",
+    "train.save_every",
+];
+
+impl Session {
+    /// Keep the run in this folder from now on.
+    pub fn keep_in(&mut self, run: RunWriter) {
+        self.run = Some(run);
+    }
+
+    /// Read what is outstanding; save nothing.
+    ///
+    /// # Errors
+    /// If the device fails or something cannot be written.
+    pub async fn settle(&mut self) -> Result<Vec<Record>> {
+        self.collect().await
+    }
+
+    /// After a pause: rates are those of training alone.
+    pub fn restart_clock(&mut self) {
+        self.measured.0 = (self.clock)();
+    }
+
+    /// Seconds in which the device was waited for, or computed on the CPU.
+    #[must_use]
+    pub fn device_seconds(&self) -> f64 {
+        self.device_seconds
+    }
+
+    /// Routing of this moment.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn look_at_routing(&mut self) -> Result<Look> {
+        self.trainer.look().await
+    }
+
+    /// The parameters of this moment.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn values(&mut self) -> Result<Vec<f32>> {
+        self.trainer.values().await
+    }
+
+    /// Change one of [`SAFE_FIELDS`] to a TOML value, and say so in the run's `config.toml` and metrics.
+    ///
+    /// # Errors
+    /// If the field is not safe, or the value is refused; everything is as before then.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        if !SAFE_FIELDS.contains(&key) {
+            let message = format!(
+                "cannot change while a run goes on; these can: {}. Begin a new run for the others",
+                SAFE_FIELDS.join(", ")
+            );
+            return Err(Error::config(key, message));
+        }
+        let setting = format!("{key}={value}");
+        let config = RunConfig::parse(&self.config.to_toml(), &[setting])?;
+        let step = self.trainer.steps_done();
+        if config.train.steps < step {
+            let message = format!("is {}; {step} updates are done already", config.train.steps);
+            return Err(Error::config("train.steps", message));
+        }
+        if let Some(run) = &mut self.run {
+            run.set_config(&config.to_toml())?;
+        }
+        let until = self.until == self.config.train.steps;
+        if until {
+            self.until = config.train.steps;
+        }
+        self.config = config;
+        let training = self.config.train_config();
+        self.trainer
+            .reschedule(training.schedule, training.eval_batches);
+        let record = Record::Changed {
+            step,
+            key: key.into(),
+            value: value.into(),
+        };
+        self.write(&[record])
+    }
+
+    /// Depth weights token by token on a text; an empty one: the first validation sequence.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn trace(&mut self, text: &str) -> Result<Trace> {
+        let context = self.config.model.context as usize;
+        let data = self.trainer.data();
+        let tokenizer = data.tokenizer().clone();
+        let mut ids = if text.is_empty() {
+            let shape = braid_engine::data::BatchShape { batch: 1, context };
+            data.eval_batch(0, shape).ids
+        } else {
+            tokenizer.encode(text).ids
+        };
+        ids.truncate(context);
+        let step = self.trainer.steps_done();
+        let weights = self.trainer.depth_weights(&ids).await?;
+        let site = |read: braid_engine::trainer::TokenWeights| TraceSite {
+            site: read.routing.site,
+            stream: read.routing.stream as usize,
+            sources: read.routing.sources,
+            weights: read.weights,
+        };
+        Ok(Trace {
+            step,
+            tokens: ids.iter().map(|&id| tokenizer.token_text(id)).collect(),
+            sites: weights.into_iter().map(site).collect(),
+        })
+    }
+
+    /// Held-out loss with and without edits of the routes, over at most `batches` batches.
+    ///
+    /// # Errors
+    /// If the mechanism has no depth weights, an edit names a source that does not exist, or the device fails.
+    pub async fn intervene(&mut self, edits: Vec<Intervention>, batches: usize) -> Result<Effect> {
+        let _ = (edits, batches);
+        Err(Error::File("interventions are being built".into()))
+    }
+}

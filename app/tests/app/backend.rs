@@ -1,0 +1,250 @@
+//! The engine's side of the window: commands in, events out.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Instant;
+
+use braid_app::backend::{Backend, Surroundings};
+use braid_app::protocol::{Command, Draft, Event, Line, RunState};
+
+/// A backend and everything that it has said.
+struct Talk {
+    backend: Backend,
+    heard: Vec<Event>,
+}
+
+impl Talk {
+    fn new() -> Self {
+        let began = Instant::now();
+        Self {
+            backend: Backend::new(Surroundings {
+                clock: Rc::new(move || began.elapsed().as_secs_f64()),
+                calendar: || 0,
+                free_memory: || None,
+                files: true,
+            }),
+            heard: Vec::new(),
+        }
+    }
+
+    fn say(&mut self, command: Command) {
+        let heard = &mut self.heard;
+        pollster::block_on(self.backend.handle(command, &mut |event| heard.push(event)));
+    }
+
+    /// Turn until `done` is heard.
+    fn until(&mut self, done: impl Fn(&Event) -> bool) {
+        let mut seen = 0;
+        for _ in 0..10_000 {
+            if self.heard[seen..].iter().any(&done) {
+                return;
+            }
+            seen = self.heard.len();
+            let heard = &mut self.heard;
+            pollster::block_on(self.backend.turn(&mut |event| heard.push(event)));
+        }
+        panic!("not heard: {:?}", self.heard.last());
+    }
+
+    fn state(&self) -> Option<&RunState> {
+        self.heard.iter().rev().find_map(|event| match event {
+            Event::State(state) => Some(state),
+            _ => None,
+        })
+    }
+
+    fn failures(&self) -> Vec<&str> {
+        let failed = |event: &'_ Event| matches!(event, Event::Failed { .. });
+        let text = |event| match event {
+            &Event::Failed { ref message, .. } => message.as_str(),
+            _ => "",
+        };
+        self.heard
+            .iter()
+            .filter(|event| failed(event))
+            .map(text)
+            .collect()
+    }
+
+    fn losses(&self) -> Vec<(u64, f64)> {
+        let lines = self.heard.iter().filter_map(|event| match event {
+            Event::Lines(lines) => Some(lines),
+            _ => None,
+        });
+        lines
+            .flatten()
+            .filter_map(|line| match line {
+                Line::Train { step, loss, .. } => Some((*step, loss.unwrap_or(f64::NAN))),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+const SMALL: &str = "[model]\nlayers = 2\nwidth = 32\nheads = 2\ncontext = 32\n[data]\ntask = \"copy\"\n[train]\nsteps = 40\nbatch = 4\n\
+                     warmup = 5\neval_every = 10\neval_batches = 2\nsave_every = 20\n";
+
+fn draft(toml: &str) -> Draft {
+    Draft {
+        toml: toml.into(),
+        text: None,
+    }
+}
+
+fn start(folder: &Path, paused: bool) -> Command {
+    Command::Start {
+        draft: draft(SMALL),
+        device: "cpu".into(),
+        folder: Some(folder.display().to_string()),
+        paused,
+    }
+}
+
+fn finished(event: &Event) -> bool {
+    *event == Event::State(RunState::Finished)
+}
+
+fn model(folder: &Path, step: u64) -> Vec<u8> {
+    let path = folder.join(format!("checkpoints/step-{step:06}/model.safetensors"));
+    std::fs::read(path).expect("a checkpoint")
+}
+
+#[test]
+fn what_is_watched_trains_to_the_same_bits() {
+    let root = tempfile::tempdir().expect("a folder");
+    let [plain, watched] = ["plain", "watched"].map(|name| root.path().join(name));
+
+    let mut talk = Talk::new();
+    talk.say(Command::Watch { share: 0.0 });
+    talk.say(start(&plain, false));
+    talk.until(finished);
+
+    // With frames all the time, pauses, single steps, a sample, a trace, a save, and another process in between.
+    let mut talk = Talk::new();
+    talk.say(Command::Watch { share: 1.0 });
+    talk.say(start(&watched, true));
+    for _ in 0..7 {
+        talk.say(Command::Step);
+        talk.until(|event| *event == Event::State(RunState::Paused));
+    }
+    talk.say(Command::Sample {
+        prompt: String::new(),
+        tokens: 5,
+        temperature: 0.8,
+        seed: 3,
+    });
+    talk.until(|event| matches!(event, Event::Sampled(_)));
+    talk.say(Command::Trace {
+        text: String::new(),
+    });
+    talk.say(Command::Until {
+        step: Some(13),
+        val_loss: None,
+        seconds: None,
+    });
+    talk.say(Command::Resume);
+    talk.until(|event| matches!(event, Event::Notice { message } if message.contains("13")));
+    talk.say(Command::Save);
+    talk.say(Command::Quit { save: true });
+    assert_eq!(talk.heard.last(), Some(&Event::Ended));
+    let first = talk.losses();
+    assert_eq!(first.len(), 13, "{first:?}");
+
+    let mut talk = Talk::new();
+    talk.say(Command::Open {
+        folder: watched.display().to_string(),
+        device: "cpu".into(),
+    });
+    assert_eq!(
+        talk.state(),
+        Some(&RunState::Paused),
+        "{:?}",
+        talk.failures()
+    );
+    talk.say(Command::Resume);
+    talk.until(finished);
+    assert_eq!(model(&plain, 40), model(&watched, 40));
+    assert_eq!(talk.failures(), Vec::<&str>::new());
+}
+
+#[test]
+fn a_configuration_is_looked_at() {
+    let mut talk = Talk::new();
+    let check = |number, toml: &str| Command::Check {
+        number,
+        draft: draft(toml),
+        device: "cpu".into(),
+    };
+    talk.say(check(1, SMALL));
+    talk.say(check(2, "[model]\nheads = 3\n"));
+    talk.say(check(3, "[model]\nlayer = 3\n"));
+    let checked: Vec<_> = talk
+        .heard
+        .iter()
+        .filter_map(|event| match event {
+            Event::Checked(checked) => Some(checked),
+            _ => None,
+        })
+        .collect();
+    let derived = checked[0].derived.as_ref().expect("it can run");
+    assert_eq!(derived.tokens_per_step, 4 * 32);
+    assert_eq!(derived.shape.last().map(|site| site.site), Some(4));
+    assert!(derived.parameters.iter().any(|part| part.name == "routing"));
+    assert_eq!(derived.schedule.len(), 40);
+    let field = |number: usize| {
+        checked[number]
+            .error
+            .as_ref()
+            .and_then(|error| error.field.clone())
+    };
+    assert_eq!(field(1).as_deref(), Some("model.heads"));
+    assert!(checked[2].error.is_some());
+}
+
+#[test]
+fn wishes_that_cannot_be_fulfilled_are_sentences() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut talk = Talk::new();
+    talk.say(Command::Resume);
+    talk.say(Command::Open {
+        folder: root.path().join("none").display().to_string(),
+        device: "cpu".into(),
+    });
+    talk.say(start(&root.path().join("run"), true));
+    talk.say(Command::Set {
+        key: "model.width".into(),
+        value: "64".into(),
+    });
+    talk.say(Command::Set {
+        key: "train.lr".into(),
+        value: "-1".into(),
+    });
+    let failures = talk.failures();
+    assert_eq!(failures.len(), 4, "{failures:?}");
+    talk.say(Command::Set {
+        key: "train.lr".into(),
+        value: "2e-3".into(),
+    });
+    assert_eq!(talk.failures().len(), 4);
+    let toml = std::fs::read_to_string(root.path().join("run/config.toml")).expect("a run");
+    assert!(toml.contains("lr = 0.002"), "{toml}");
+}
+
+#[test]
+fn a_run_that_diverged_goes_back() {
+    let root = tempfile::tempdir().expect("a folder");
+    let folder = root.path().join("run");
+    let mut talk = Talk::new();
+    talk.say(Command::Start {
+        draft: draft(&SMALL.replace("warmup = 5", "warmup = 0\nlr = 1e9")),
+        device: "cpu".into(),
+        folder: Some(folder.display().to_string()),
+        paused: false,
+    });
+    talk.until(|event| matches!(event, Event::State(RunState::Diverged { .. })));
+    talk.say(Command::Rewind { lr_factor: 1e-12 });
+    assert_eq!(talk.state(), Some(&RunState::Paused));
+    talk.say(Command::Resume);
+    talk.until(finished);
+    assert_eq!(talk.failures(), Vec::<&str>::new());
+}

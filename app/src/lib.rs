@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod backend;
 pub mod config;
 pub mod expert_map;
+pub mod form;
 pub mod heat_map;
 pub mod protocol;
 pub mod records;

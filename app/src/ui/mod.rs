@@ -17,6 +17,7 @@ mod controls;
 mod curves;
 mod format;
 mod heard;
+pub mod host;
 mod interventions;
 mod log;
 mod routing;

@@ -1,5 +1,7 @@
 //! What the person has chosen to look at: shared by all panels.
 
+use super::host::Dialogs;
+
 /// Which moment the routing view shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Moment {
@@ -53,4 +55,6 @@ pub struct View {
     pub cursor: Option<f64>,
     /// Tab of narrow windows.
     pub tab: Tab,
+    /// File dialogs: what panels ask for, and the answers.
+    pub dialogs: Dialogs,
 }

@@ -6,6 +6,7 @@ use super::compare::Compare;
 use super::controls::Controls;
 use super::curves::Curves;
 use super::heard::Heard;
+use super::host::Host;
 use super::interventions::Interventions;
 use super::log::Log;
 use super::routing::Routing;
@@ -17,7 +18,7 @@ use super::view::View;
 use crate::protocol::{Command, Event};
 
 /// All panels and what they share.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Window {
     /// What is known.
     pub heard: Heard,
@@ -33,9 +34,25 @@ pub struct Window {
     scrubber: Scrubber,
     status: Status,
     log: Log,
+    host: Option<Box<dyn Host>>,
+}
+
+impl std::fmt::Debug for Window {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Window")
+            .field("view", &self.view)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Window {
+    /// Who opens file dialogs.
+    #[must_use]
+    pub fn with_host(mut self, host: Box<dyn Host>) -> Self {
+        self.host = Some(host);
+        self
+    }
+
     /// Take an event in.
     pub fn hear(&mut self, event: Event) {
         self.heard.hear(event);
@@ -59,6 +76,9 @@ impl Window {
             self.routing.show(ui, heard, view, &mut out);
             self.interventions.show(ui, heard, view, &mut out);
         });
+        if let Some(host) = &mut self.host {
+            self.view.dialogs.exchange(&mut **host);
+        }
         out
     }
 }

@@ -5,6 +5,7 @@
 mod backend;
 mod config;
 mod expert_map;
+mod form;
 mod heat_map;
 mod list;
 mod program;

@@ -1,0 +1,143 @@
+//! What the window asks of the program around it: file dialogs. A desktop shell answers with the system's dialogs, a browser
+//! page with its own.
+//!
+//! A panel puts a wish into [`Dialogs`] and looks for the answer in later frames: nothing waits.
+
+/// Which panel asked, and for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A text to learn.
+    Text,
+    /// A configuration to read.
+    Config,
+    /// A run to open.
+    OpenRun,
+    /// A run to compare with.
+    CompareRun,
+    /// Something is handed out; no answer is needed.
+    Export,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Choose a file and read it.
+    OpenFile,
+    /// Choose the folder of a run.
+    OpenFolder,
+    /// Write this where the person says.
+    Save {
+        /// Suggested name.
+        name: String,
+        /// What is written.
+        bytes: Vec<u8>,
+    },
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A file.
+    File {
+        /// Its path, or only its name in a browser.
+        name: String,
+        /// Whether `name` is a path that the engine's side can read itself.
+        readable: bool,
+        /// Its content.
+        bytes: Vec<u8>,
+    },
+    /// A folder.
+    Folder(String),
+    /// Written, and under which name.
+    Saved(String),
+    /// It went wrong: a sentence.
+    Failed(String),
+}
+
+/// The program around the window. A dialog that is dismissed gives no answer.
+pub trait Host {
+    /// Open a dialog; returns at once.
+    fn ask(&mut self, purpose: Purpose, wish: Wish);
+    /// The next answer, if there is one.
+    fn poll(&mut self) -> Option<(Purpose, Answer)>;
+    /// Whether runs are folders that can be chosen. A browser has none.
+    fn has_folders(&self) -> bool {
+        true
+    }
+    /// Beginning of a share link: the page, or `braid://`.
+    fn link_base(&self) -> String {
+        "braid://".into()
+    }
+}
+
+/// Wishes that wait for the host, and answers that wait for their panels.
+#[derive(Clone, Debug, Default)]
+pub struct Dialogs {
+    wishes: Vec<(Purpose, Wish)>,
+    answers: Vec<(Purpose, Answer)>,
+}
+
+impl Dialogs {
+    /// Ask for something.
+    pub fn ask(&mut self, purpose: Purpose, wish: Wish) {
+        self.wishes.push((purpose, wish));
+    }
+
+    /// Hand a text out as a file.
+    pub fn save_text(&mut self, name: &str, text: &str) {
+        let (name, bytes) = (name.to_owned(), text.as_bytes().to_vec());
+        self.ask(Purpose::Export, Wish::Save { name, bytes });
+    }
+
+    /// The answer for a purpose, once.
+    pub fn take(&mut self, purpose: Purpose) -> Option<Answer> {
+        let at = self.answers.iter().position(|(own, _)| *own == purpose)?;
+        Some(self.answers.remove(at).1)
+    }
+
+    /// Pass wishes on and take answers in.
+    pub(super) fn exchange(&mut self, host: &mut dyn Host) {
+        for (purpose, wish) in self.wishes.drain(..) {
+            host.ask(purpose, wish);
+        }
+        while let Some(answer) = host.poll() {
+            self.answers.push(answer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers every wish for a folder at the second look.
+    #[derive(Default)]
+    struct Slow(Vec<Purpose>, bool);
+
+    impl Host for Slow {
+        fn ask(&mut self, purpose: Purpose, _: Wish) {
+            self.0.push(purpose);
+        }
+
+        fn poll(&mut self) -> Option<(Purpose, Answer)> {
+            if !std::mem::replace(&mut self.1, true) {
+                return None;
+            }
+            let folder = Answer::Folder("runs/a".into());
+            self.0.pop().map(|purpose| (purpose, folder))
+        }
+    }
+
+    #[test]
+    fn an_answer_reaches_the_panel_that_asked_once() {
+        let (mut dialogs, mut host) = (Dialogs::default(), Slow::default());
+        dialogs.ask(Purpose::CompareRun, Wish::OpenFolder);
+        dialogs.exchange(&mut host);
+        assert_eq!(dialogs.take(Purpose::CompareRun), None);
+        dialogs.exchange(&mut host);
+        assert_eq!(dialogs.take(Purpose::OpenRun), None);
+        let folder = Answer::Folder("runs/a".into());
+        assert_eq!(dialogs.take(Purpose::CompareRun), Some(folder));
+        assert_eq!(dialogs.take(Purpose::CompareRun), None);
+    }
+}

@@ -1,19 +1,193 @@
 //! Panel: losses and rates over training.
 
-use egui::Ui;
+use egui::{Color32, Ui};
 
+use super::chart::{self, Chart, Lens, Style, Trace};
 use super::heard::Heard;
-use super::view::View;
-use crate::protocol::Command;
+use super::palette;
+use super::scales;
+use super::smooth::Smoothed;
+use super::view::{Moment, View};
 
 /// Its own state.
 #[derive(Debug, Default)]
-pub struct Curves {}
+pub(super) struct Curves {
+    loss: Smoothed,
+    grad_norm: Smoothed,
+    /// The part that is being selected with the pointer.
+    band: Option<(f64, f64)>,
+    /// The cursor is in one of these charts.
+    reading: bool,
+}
+
+/// What stands in which chart.
+struct Kind {
+    title: &'static str,
+    unit: &'static str,
+    log: bool,
+    zero: bool,
+    factor: f64,
+    /// Share of the height.
+    share: f32,
+}
 
 impl Curves {
-    /// Draw it.
-    pub fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
-        let _ = (heard, view, out);
-        ui.label("losses and rates over training");
+    /// Draw it on this height.
+    pub(super) fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, height: f32) {
+        let series = &heard.series;
+        let top = ui.cursor().top();
+        scales::show(ui, view, "curves");
+        let used = ui.cursor().top() - top;
+        if series.loss.is_empty() && series.val_loss.is_empty() {
+            let words =
+                "Losses, gradient norm, learning rate and speed appear here with the first update.";
+            scales::empty(ui, words, height - used);
+            return;
+        }
+        let end = heard.run.as_ref().map(|run| run.steps as f64);
+        let drawn = [&series.loss, &series.val_loss].into_iter();
+        let mut lens = Lens::new(view, drawn, end, shown(heard, view), self.band);
+        let window = view.scales.smooth;
+        let smooth = window > 1.0;
+        let loss = if smooth {
+            self.loss.of(&series.loss, window)
+        } else {
+            &series.loss
+        };
+        let norm = if smooth {
+            self.grad_norm.of(&series.grad_norm, window)
+        } else {
+            &series.grad_norm
+        };
+        let dark = ui.visuals().dark_mode;
+        let (first, second) = (palette::colour(0, dark), palette::colour(1, dark));
+        let trace = |name: &str, curve, colour: Color32, style, read| Trace {
+            name: name.into(),
+            curve,
+            colour,
+            style,
+            read,
+        };
+        let log = view.scales.log_y;
+        let kind = |title, unit, zero, share| Kind {
+            title,
+            unit,
+            log: false,
+            zero,
+            factor: 1.0,
+            share,
+        };
+        let mut losses = Vec::new();
+        let mut norms = Vec::new();
+        if smooth {
+            losses.push(trace("raw", &series.loss, first, Style::Thin, true));
+            norms.push(trace("raw", &series.grad_norm, first, Style::Thin, true));
+        }
+        losses.push(trace("train", loss, first, Style::Solid, true));
+        losses.push(trace("val", &series.val_loss, second, Style::Dotted, true));
+        norms.push(trace("norm", norm, first, Style::Solid, true));
+        let mut charts = vec![(
+            Kind {
+                log,
+                ..kind("Loss", "nats", false, 2.6)
+            },
+            losses,
+        )];
+        if !series.accuracy.is_empty() {
+            let curve = trace("val", &series.accuracy, second, Style::Dotted, true);
+            charts.push((
+                Kind {
+                    factor: 100.0,
+                    ..kind("Accuracy", "%", true, 1.0)
+                },
+                vec![curve],
+            ));
+        }
+        charts.push((
+            Kind {
+                log,
+                ..kind("Gradient norm", "before clipping", true, 1.0)
+            },
+            norms,
+        ));
+        let lr = trace("lr", &series.lr, first, Style::Solid, true);
+        charts.push((kind("Learning rate", "", true, 1.0), vec![lr]));
+        let speed = trace("speed", &series.speed, first, Style::Solid, true);
+        charts.push((kind("Speed", "tokens/s", true, 1.0), vec![speed]));
+
+        let gap = ui.spacing().item_spacing.y;
+        let fixed = charts.len() as f32 * (chart::ABOVE + 2.0 * gap) + chart::BELOW + used;
+        let shares: f32 = charts.iter().map(|(kind, _)| kind.share).sum();
+        let each = ((height - fixed) / shares).max(40.0);
+        let count = charts.len();
+        for (index, (kind, traces)) in charts.into_iter().enumerate() {
+            let numbers = index + 1 == count;
+            let chart = Chart {
+                title: kind.title,
+                unit: kind.unit,
+                log: kind.log,
+                zero: kind.zero,
+                factor: kind.factor,
+                height: (each * kind.share).floor() + if numbers { chart::BELOW } else { 0.0 },
+                numbers,
+                wrap: false,
+                traces,
+            };
+            chart.show(ui, &mut lens);
+        }
+        answer(ui, &lens, heard, view, (&mut self.band, &mut self.reading));
     }
+}
+
+/// Where the moment lies that the routing view shows, if it is not the newest.
+pub(super) fn shown(heard: &Heard, view: &View) -> Option<f64> {
+    let Moment::At(index) = view.moment else {
+        return None;
+    };
+    let frame = heard.frames().get(index)?;
+    heard.series.loss.place(view.axis, frame.step as f64)
+}
+
+/// Do what the pointer asked for in the charts: read, select a part, show all, go to a moment.
+pub(super) fn answer(
+    ui: &Ui,
+    lens: &Lens,
+    heard: &Heard,
+    view: &mut View,
+    (band, reading): (&mut Option<(f64, f64)>, &mut bool),
+) {
+    if lens.hovered.is_some() {
+        (view.cursor, *reading) = (lens.hovered, true);
+    } else if std::mem::take(reading) {
+        view.cursor = None;
+    }
+    if let Some((a, b)) = lens.selected {
+        *band = Some((a, b));
+        if !ui.input(|input| input.pointer.any_down()) {
+            *band = None;
+            let (from, to) = lens.range();
+            // A slip of the hand is not a selection.
+            if (b - a).abs() > 0.01 * (to - from) {
+                view.scales.range = Some((a.min(b), a.max(b)));
+            }
+        }
+    } else {
+        *band = None;
+    }
+    if lens.whole {
+        view.scales.range = None;
+    } else if let Some(x) = lens.clicked {
+        let step = heard.series.loss.step_at(view.axis, x);
+        let frames = heard.frames().iter().enumerate();
+        let near = |step: f64| {
+            frames.min_by(|a, b| distance(a.1.step, step).total_cmp(&distance(b.1.step, step)))
+        };
+        if let Some((index, _)) = step.and_then(near) {
+            view.moment = Moment::At(index);
+        }
+    }
+}
+
+fn distance(a: u64, b: f64) -> f64 {
+    (a as f64 - b).abs()
 }

@@ -1,5 +1,6 @@
 //! All that the window knows: the sum of the events it has heard.
 
+pub(super) use super::curve::{Curve, Point};
 use crate::protocol::{
     Checked, DeviceInfo, Effect, Event, Frame, Line, Peek, RunInfo, RunState, Sampled, Timing,
     Trace,
@@ -54,37 +55,27 @@ impl Frames {
     }
 }
 
-/// One point of the training curves.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
-    /// Updates done.
-    pub step: f64,
-    /// Tokens seen.
-    pub tokens: f64,
-    /// Seconds of training in this process.
-    pub seconds: f64,
-    /// The value; NaN: a gap.
-    pub value: f64,
-}
-
 /// The curves of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     /// Training loss; nats.
-    pub loss: Vec<Point>,
+    pub loss: Curve,
     /// Validation loss; nats.
-    pub val_loss: Vec<Point>,
+    pub val_loss: Curve,
     /// Share of right answers.
-    pub accuracy: Vec<Point>,
+    pub accuracy: Curve,
     /// Learning rate.
-    pub lr: Vec<Point>,
+    pub lr: Curve,
     /// Norm of the gradient before clipping.
-    pub grad_norm: Vec<Point>,
+    pub grad_norm: Curve,
     /// Tokens per second.
-    pub speed: Vec<Point>,
+    pub speed: Curve,
     /// Routing records.
     pub frames: Frames,
+    /// Tokens and seconds of the last update.
     at: (f64, f64),
+    /// Seconds of the processes before this one.
+    earlier: f64,
 }
 
 impl Series {
@@ -108,6 +99,21 @@ impl Series {
         }
     }
 
+    /// Tokens and seconds of training so far. The clock of a process begins at zero: a resumed run goes on where the one
+    /// before it ended, and no time passes in a rewind.
+    fn clock(&mut self, tokens: u64, seconds: Option<f64>) -> (f64, f64) {
+        let last = self.loss.last().copied();
+        let before = last.map_or(0.0, |point| point.seconds);
+        let mut now = seconds.map_or(before, |seconds| seconds + self.earlier);
+        if now < before {
+            self.earlier = before;
+            now = seconds.map_or(before, |seconds| seconds + before);
+        }
+        let tokens = (tokens as f64).max(last.map_or(0.0, |point| point.tokens));
+        self.at = (tokens, now);
+        self.at
+    }
+
     fn add(&mut self, line: &Line) {
         match line {
             Line::Train {
@@ -123,8 +129,7 @@ impl Series {
                 if self.loss.last().is_some_and(|last| last.step >= step) {
                     self.rewind(step);
                 }
-                self.at = (*tokens as f64, seconds.unwrap_or(self.at.1));
-                let (tokens, seconds) = self.at;
+                let (tokens, seconds) = self.clock(*tokens, *seconds);
                 let point = |value: Option<f64>| Point {
                     step,
                     tokens,
@@ -212,6 +217,8 @@ pub struct Heard {
     pub checked: Option<Checked>,
     /// The run that is loaded.
     pub run: Option<RunInfo>,
+    /// The run that was loaded before, while none is; the curves are still its own.
+    pub closed: Option<RunInfo>,
     /// What it does.
     pub state: Option<RunState>,
     /// Updates done.
@@ -222,6 +229,8 @@ pub struct Heard {
     pub timing: Timing,
     /// Texts, newest last.
     pub samples: Vec<Sampled>,
+    /// Answers to `Sample` so far, failures included.
+    pub answers_to_sample: u64,
     /// Weights token by token.
     pub trace: Option<Trace>,
     /// What the interventions do.
@@ -260,6 +269,24 @@ impl Heard {
         });
     }
 
+    /// Keep the run that was loaded before the one in `next`, to compare with.
+    fn retire(&mut self, next: &str) {
+        let before = self.run.take().or(self.closed.take());
+        if let Some(run) = before.filter(|run| run.folder != next && !self.series.loss.is_empty()) {
+            self.forget(&run.folder);
+            self.others.push(OtherRun {
+                folder: run.folder,
+                toml: run.toml,
+                series: std::mem::take(&mut self.series),
+            });
+        }
+    }
+
+    /// Compare no longer with the run of this folder.
+    pub fn forget(&mut self, folder: &str) {
+        self.others.retain(|other| other.folder != folder);
+    }
+
     /// Add one event.
     pub fn hear(&mut self, event: Event) {
         match event {
@@ -274,6 +301,7 @@ impl Heard {
                 }
             }
             Event::Ready(run) => {
+                self.retire(&run.folder);
                 self.series = Series::of(&run.lines);
                 self.step = run.step;
                 (self.samples, self.trace, self.effect) = (Vec::new(), None, None);
@@ -290,7 +318,7 @@ impl Heard {
                     self.note(Level::Error, message.clone(), None);
                 }
                 if state == RunState::Empty {
-                    self.run = None;
+                    self.closed = self.run.take().or(self.closed.take());
                 }
                 self.state = Some(state);
             }
@@ -319,6 +347,7 @@ impl Heard {
                 });
             }
             Event::Sampled(sample) => {
+                self.answers_to_sample += 1;
                 if self.samples.len() >= MOST_SAMPLES {
                     self.samples.remove(0);
                 }
@@ -335,7 +364,10 @@ impl Heard {
                 what,
                 message,
                 field,
-            } => self.note(Level::Error, format!("{what}: {message}"), field),
+            } => {
+                self.answers_to_sample += u64::from(what == "sample");
+                self.note(Level::Error, format!("{what}: {message}"), field);
+            }
             Event::Ended => self.ended = true,
         }
     }

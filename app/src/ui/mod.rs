@@ -12,23 +12,33 @@
 //! [`Heard`] is all that is known from events; [`View`] is what the person has chosen to look at. A panel is one file: a
 //! struct with its own small state and `show(&mut self, ui, heard, view, out)`, where `out` collects commands.
 
+mod chart;
 mod compare;
 mod controls;
+mod curve;
 mod curves;
+mod decimate;
+mod diff;
 mod format;
 mod heard;
 pub mod host;
 mod interventions;
 mod log;
+mod palette;
 mod routing;
+mod rulers;
 mod samples;
+mod scales;
 mod scrubber;
 mod setup;
+mod smooth;
 mod status;
 mod theme;
+mod ticks;
 mod view;
 mod window;
 
 pub use heard::Heard;
-pub use view::View;
+pub use rulers::Rulers;
+pub use view::{Axis, Moment, Tab, View};
 pub use window::Window;

@@ -24,6 +24,30 @@ pub enum Axis {
     Time,
 }
 
+/// How all curves are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scales {
+    /// Equal distances on the horizontal axis are equal ratios.
+    pub log_x: bool,
+    /// The same for losses and norms on the vertical axis.
+    pub log_y: bool,
+    /// Average over so many updates; 1 or less: as recorded.
+    pub smooth: f64,
+    /// The part of the horizontal axis that is looked at, in its units; `None`: all.
+    pub range: Option<(f64, f64)>,
+}
+
+impl Default for Scales {
+    fn default() -> Self {
+        Self {
+            log_x: false,
+            log_y: false,
+            smooth: 5.0,
+            range: None,
+        }
+    }
+}
+
 /// The right column's and the centre's tabs on narrow windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tab {
@@ -51,10 +75,14 @@ pub struct View {
     pub source: Option<usize>,
     /// Axis of the curves.
     pub axis: Axis,
+    /// Scales of the curves.
+    pub scales: Scales,
     /// Where the pointer is in any chart, in units of the axis: read out in all of them.
     pub cursor: Option<f64>,
     /// Tab of narrow windows.
     pub tab: Tab,
     /// File dialogs: what panels ask for, and the answers.
     pub dialogs: Dialogs,
+    /// Folders of runs that are no longer compared with: forgotten after this frame.
+    pub forget: Vec<String>,
 }

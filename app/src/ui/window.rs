@@ -2,15 +2,13 @@
 
 use egui::{CentralPanel, Panel, Ui};
 
-use super::compare::Compare;
 use super::controls::Controls;
-use super::curves::Curves;
 use super::heard::Heard;
 use super::host::Host;
 use super::interventions::Interventions;
 use super::log::Log;
 use super::routing::Routing;
-use super::samples::Samples;
+use super::rulers::Rulers;
 use super::scrubber::Scrubber;
 use super::setup::Setup;
 use super::status::Status;
@@ -28,9 +26,7 @@ pub struct Window {
     controls: Controls,
     routing: Routing,
     interventions: Interventions,
-    curves: Curves,
-    samples: Samples,
-    compare: Compare,
+    rulers: Rulers,
     scrubber: Scrubber,
     status: Status,
     log: Log,
@@ -62,20 +58,23 @@ impl Window {
     pub fn show(&mut self, ui: &mut Ui) -> Vec<Command> {
         let mut out = Vec::new();
         let (heard, view) = (&self.heard, &mut self.view);
+        self.rulers.tick(heard, &mut out);
         Panel::top("controls").show(ui, |ui| self.controls.show(ui, heard, view, &mut out));
         Panel::bottom("status").show(ui, |ui| self.status.show(ui, heard, view, &mut out));
+        Panel::bottom("log").show(ui, |ui| self.log.show(ui, heard, view, &mut out));
         Panel::bottom("scrubber").show(ui, |ui| self.scrubber.show(ui, heard, view, &mut out));
         Panel::left("setup").show(ui, |ui| self.setup.show(ui, heard, view, &mut out));
-        Panel::right("curves").show(ui, |ui| {
-            self.curves.show(ui, heard, view, &mut out);
-            self.samples.show(ui, heard, view, &mut out);
-            self.compare.show(ui, heard, view, &mut out);
-            self.log.show(ui, heard, view, &mut out);
-        });
+        Panel::right("rulers")
+            .default_size(360.0)
+            .size_range(260.0..=640.0)
+            .show(ui, |ui| self.rulers.show(ui, heard, view, &mut out));
         CentralPanel::default().show(ui, |ui| {
             self.routing.show(ui, heard, view, &mut out);
             self.interventions.show(ui, heard, view, &mut out);
         });
+        for folder in self.view.forget.drain(..) {
+            self.heard.forget(&folder);
+        }
         if let Some(host) = &mut self.host {
             self.view.dialogs.exchange(&mut **host);
         }

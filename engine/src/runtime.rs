@@ -167,6 +167,27 @@ impl Runtime {
         Ok(())
     }
 
+    /// Write a float input.
+    ///
+    /// # Errors
+    /// If the plan has no such input, or the numbers do not fit it.
+    pub fn write_input(&mut self, loaded: &Loaded, name: &str, data: Data<'_>) -> Result<()> {
+        match loaded.places.get(name) {
+            Some(&place) if place.len == data.len() => {
+                let range = self.executor.range(loaded.program, place);
+                self.executor.write(range.buffer, range.offset, data)
+            }
+            place => Err(Error::Op {
+                op: "write_input",
+                message: format!(
+                    "{} numbers for {} places of `{name}`",
+                    data.len(),
+                    place.map_or(0, |place| place.len)
+                ),
+            }),
+        }
+    }
+
     /// Write the numbers of the next update.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ use crate::runtime::{Loaded, Runtime};
 
 mod look;
 
-pub use look::{Look, TokenWeights};
+pub use look::{DepthNorm, HeldOut, Look, SiteEdit, TokenWeights};
 
 /// What is trained how.
 #[derive(Clone, Debug)]
@@ -274,6 +274,7 @@ pub struct Trainer {
     update: Loaded,
     eval: Loaded,
     watch: Loaded,
+    edited: Option<look::Edited>,
     routing: Vec<Routing>,
     gates: Vec<Gate>,
     experts: Vec<Routed>,
@@ -315,6 +316,7 @@ impl Trainer {
             update: runtime.load(&plans.update)?,
             eval: runtime.load_model(&plans.eval)?,
             watch: runtime.load_model(&plans.watch)?,
+            edited: None,
             routing: plans.watch.routing,
             gates: plans.watch.gates,
             experts: plans.watch.experts,

@@ -12,7 +12,8 @@ use super::pace::Pace;
 use super::{Sink, Surroundings};
 use crate::config::RunConfig;
 use crate::protocol::{
-    Draft, Effect, Event, Frame, Intervention, Line, RunInfo, RunState, SiteKind, Trace,
+    Depth, Draft, Effect, Event, Frame, Intervention, Line, RunInfo, RunState, SiteKind, Trace,
+    Unfolded,
 };
 use crate::records::Record;
 use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_bytes, read_checkpoint};
@@ -305,7 +306,16 @@ impl Loaded {
             step,
             tokens: look.tokens,
             sites,
-            ..Frame::default()
+            depth: look
+                .depth
+                .iter()
+                .map(|depth| Depth {
+                    site: depth.site,
+                    input: depth.input,
+                    output: depth.output,
+                })
+                .collect(),
+            unfolded: look.unfolded.map(|rows| Unfolded { rows }),
         };
         sink(Event::Frame(Box::new(frame)));
         let now = self.now();

@@ -1,11 +1,12 @@
 //! What a front end asks of a session in progress. Nothing here changes what a step computes, but for [`Session::set`].
 
-use braid_engine::trainer::Look;
+use braid_engine::ops::edit_weights::RouteEdit;
+use braid_engine::trainer::{Look, SiteEdit};
 use braid_engine::{Error, Result};
 
 use super::Session;
 use crate::config::RunConfig;
-use crate::protocol::{Effect, Intervention, Trace, TraceSite};
+use crate::protocol::{self, Effect, Intervention, Trace, TraceSite};
 use crate::records::Record;
 use crate::run_dir::RunWriter;
 
@@ -135,7 +136,37 @@ impl Session {
     /// # Errors
     /// If the mechanism has no depth weights, an edit names a source that does not exist, or the device fails.
     pub async fn intervene(&mut self, edits: Vec<Intervention>, batches: usize) -> Result<Effect> {
-        let _ = (edits, batches);
-        Err(Error::File("interventions are being built".into()))
+        let site_edit = |edit: &Intervention| SiteEdit {
+            site: edit.site,
+            stream: edit.stream as u32,
+            edit: match edit.edit {
+                protocol::RouteEdit::Cut { source } => RouteEdit::Cut(source),
+                protocol::RouteEdit::Pin { source } => RouteEdit::Pin(source),
+                protocol::RouteEdit::Swap { a, b } => RouteEdit::Swap(a, b),
+                protocol::RouteEdit::Uniform => RouteEdit::Uniform,
+            },
+        };
+        let site_edits: Vec<SiteEdit> = edits.iter().map(site_edit).collect();
+        let step = self.trainer.steps_done();
+        let losses = self.trainer.held_out(&site_edits, batches).await?;
+        let n = losses.clean.len().max(1) as f64;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / n;
+        let pairs = losses.edited.iter().zip(&losses.clean);
+        let differences: Vec<f64> = pairs.map(|(edited, clean)| edited - clean).collect();
+        let middle = mean(&differences);
+        let squares: f64 = differences.iter().map(|d| (d - middle).powi(2)).sum();
+        Ok(Effect {
+            step,
+            edits,
+            clean: mean(&losses.clean),
+            edited: mean(&losses.edited),
+            // Of the mean difference; one batch says nothing about its noise.
+            error: if differences.len() > 1 {
+                (squares / (n - 1.0) / n).sqrt()
+            } else {
+                f64::NAN
+            },
+            batches: differences.len(),
+        })
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod expert_load;
 pub mod routing_stats;
+pub mod unfolded;
 
 pub use crate::nn::residual::Weighting;
 pub use expert_load::{ExpertLoad, expert_load};

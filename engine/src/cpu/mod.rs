@@ -20,6 +20,7 @@ mod depth_attention;
 mod depth_merge;
 mod dual_gates;
 mod dual_write;
+mod edit_weights;
 mod embedding;
 mod expert_bias;
 mod expert_rows;

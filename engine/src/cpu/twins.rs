@@ -6,6 +6,15 @@ use super::{
     gated_add, grouped_matmul, inverse_rms, matmul, mhc_gates, muon, newton_schulz, rms_norm, rope,
     router, router_loss, scaled_add, slot_add, softmax, square_sum, static_mix,
     stream_coefficients, stream_mix, swiglu,
+    dual_gates, dual_write, embedding, expert_bias, expert_rows, expert_sort, gated_add,
+    grouped_matmul, inverse_rms, matmul, mhc_gates, muon, newton_schulz, rms_norm, rope, router,
+    router_loss, scaled_add, slot_add, softmax, square_sum, static_mix, stream_coefficients,
+    stream_mix, swiglu,
+    dual_gates, dual_write, embedding, expert_bias, gated_add, inverse_rms, matmul, mhc_gates,
+    muon, newton_schulz, rms_norm, rope, router, router_loss, scaled_add, slot_add, softmax,
+    square_sum, static_mix, stream_coefficients, stream_mix, swiglu,
+    dual_gates, dual_write, edit_weights, embedding, inverse_rms, matmul, mhc_gates, rms_norm,
+    rope, scaled_add, slot_add, square_sum, stream_coefficients, stream_mix, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -50,6 +59,7 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("dual_write", "forward") => dual_write::forward,
         ("dual_write", "backward") => dual_write::backward,
         ("dual_write", "backward_gates") => dual_write::backward_gates,
+        ("edit_weights", "apply") => edit_weights::apply,
         ("embedding", "forward") => embedding::forward,
         ("embedding", "backward_links") => embedding::backward_links,
         ("embedding", "backward_clear") => embedding::backward_clear,

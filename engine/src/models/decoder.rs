@@ -10,6 +10,8 @@
 use crate::error::Result;
 use crate::models::config::ModelConfig;
 use crate::nn::experts::{self, Routed};
+use crate::models::norms;
+use crate::nn::feed_forward::FeedForwardConfig;
 use crate::nn::residual::{Gate, Routing};
 use crate::nn::rms_norm::{norm, parameter as gain};
 use crate::nn::{Batch, attention, swiglu};
@@ -107,10 +109,17 @@ pub fn forward(
                     feed_forward(tape, config, site / 2, x, &mut routed)
                 }
             })?;
+            norms::publish(tape, || norms::input_name(site), x)?;
+            let y = tape.checkpoint(|tape| sublayer(tape, config, batch, &tables, site, x))?;
+            norms::publish(tape, || norms::output_name(site), y)?;
             path.write(tape, site, y)
         })?;
     }
-    let out = tape.scope("read-out", |tape| path.readout(tape))?;
+    let out = tape.scope("read-out", |tape| {
+        let out = path.readout(tape)?;
+        norms::publish(tape, || norms::input_name(config.sublayers()), out)?;
+        Ok(out)
+    })?;
     let logits = tape.scope("head", |tape| {
         let x = norm(tape, "model.norm.weight", out, config.rms_norm_eps)?;
         let head = if config.tie_word_embeddings {

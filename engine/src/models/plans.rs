@@ -190,7 +190,31 @@ pub fn evaluation(
     watch: bool,
     limits: &Limits,
 ) -> Result<ModelPlan> {
-    let mut tape = Tape::new(parameters.clone()).watching(watch);
+    let tape = Tape::new(parameters.clone()).watching(watch);
+    record_evaluation(tape, config, batch, limits)
+}
+
+/// As [`evaluation`], but every depth mix can be edited: reads `edit.0`, `edit.1`, .. besides, one for each entry of
+/// `routing`, in that order.
+///
+/// # Errors
+/// As [`training`].
+pub fn intervention(
+    config: &ModelConfig,
+    parameters: &Arc<Parameters>,
+    batch: Batch,
+    limits: &Limits,
+) -> Result<ModelPlan> {
+    let tape = Tape::new(parameters.clone()).editing(true);
+    record_evaluation(tape, config, batch, limits)
+}
+
+fn record_evaluation(
+    mut tape: Tape,
+    config: &ModelConfig,
+    batch: Batch,
+    limits: &Limits,
+) -> Result<ModelPlan> {
     let ids = tape.input_ints(IDS, [batch.rows()]);
     let labels = tape.input_ints(LABELS, [batch.rows()]);
     let forward = decoder::forward(&mut tape, config, batch, ids)?;

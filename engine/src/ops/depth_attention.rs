@@ -4,6 +4,7 @@
 //! kernels are `shaders/depth_attention.wgsl`; the gradient is written there.
 
 use super::column_sum::blocks;
+use super::edit_weights::{self, edit_len};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, kernels};
 use crate::plan::Arg;
@@ -167,6 +168,8 @@ struct DepthAttention {
     activation: Activation,
     /// There is a fourth output, the logarithm of the softmax's sum.
     log_sum: bool,
+    /// What somebody wants the weights to be, on an editing tape.
+    edit: Option<Tensor>,
 }
 
 /// Mix sources for each row. A source is a pair of slots of `history`, the key and the value, which may be the same slot.
@@ -337,6 +340,7 @@ fn record(
         history,
         activation: mix.activation,
         log_sum,
+        edit: tape.next_edit(edit_len(columns)),
     };
     let head_rows = rows * heads;
     let mut shapes = [[rows, dim], [head_rows, columns], [head_rows, 2 * count]]
@@ -391,6 +395,9 @@ impl Op for DepthAttention {
         if self.log_sum {
             let args = [scores, weights, rec.value(y[3])];
             rec.dispatch(form.log_sum, p.clone(), &args, self.head_rows())?;
+        rec.dispatch(form.softmax, p.clone(), &[scores, weights], p.rows as usize)?;
+        if let Some(edit) = self.edit {
+            edit_weights::record(rec, weights, rec.value(edit), p.rows, p.columns)?;
         }
         let args = [history, weights, mixed];
         rec.dispatch(form.forward, p.clone(), &args, form.items(p.rows, p.dim))

@@ -11,6 +11,7 @@ pub mod depth_attention;
 pub mod depth_merge;
 pub mod dual_gates;
 pub mod dual_write;
+pub mod edit_weights;
 pub mod embedding;
 pub mod expert_rows;
 pub mod expert_sort;

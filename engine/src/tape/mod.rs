@@ -45,6 +45,15 @@ pub struct Tape {
     parameter_tensors: Vec<Option<Tensor>>,
     watching: bool,
     checkpointing: bool,
+    editing: bool,
+    /// Depth mixes that can be edited so far.
+    edits: usize,
+}
+
+/// Name of the input that edits the `number`th depth mix of an editing tape, in the order of recording.
+#[must_use]
+pub fn edit_name(number: usize) -> String {
+    format!("edit.{number}")
 }
 
 impl Tape {
@@ -61,7 +70,27 @@ impl Tape {
             parameter_tensors,
             watching: false,
             checkpointing: false,
+            editing: false,
+            edits: 0,
         }
+    }
+
+    /// Let a caller change the weights of every depth mix (see [`crate::ops::edit_weights`]). For evaluation: edits have no
+    /// gradient.
+    #[must_use]
+    pub fn editing(mut self, on: bool) -> Self {
+        self.editing = on;
+        self
+    }
+
+    /// The input that edits the next depth mix, `len` floats; `None` on a tape that is not editing.
+    pub fn next_edit(&mut self, len: u32) -> Option<Tensor> {
+        if !self.editing {
+            return None;
+        }
+        let name = edit_name(self.edits);
+        self.edits += 1;
+        Some(self.input(&name, [len]))
     }
 
     /// Keep what [`Tape::watch`] names; without this, watching costs nothing.
@@ -69,6 +98,12 @@ impl Tape {
     pub fn watching(mut self, on: bool) -> Self {
         self.watching = on;
         self
+    }
+
+    /// Whether [`Tape::watch`] keeps anything.
+    #[must_use]
+    pub fn is_watching(&self) -> bool {
+        self.watching
     }
 
     /// Let [`Tape::checkpoint`] drop and recompute; without this it only calls its closure.

@@ -1,9 +1,15 @@
 //! Looks at a model in training: they run plans of their own and change nothing that a step uses.
 
 use super::Trainer;
-use crate::analysis::routing_stats::SiteStats;
+use crate::analysis::routing_stats::{SiteStats, site_stats};
+use crate::analysis::unfolded::{Published, unfold};
 use crate::error::{Error, Result};
+use crate::executor::{Data, Values};
+use crate::models::{norms, plans};
 use crate::nn::residual::Routing;
+use crate::ops::edit_weights::{RouteEdit, edit_values};
+use crate::runtime::Loaded;
+use crate::tape::edit_name;
 
 /// Routing of one moment.
 #[derive(Clone, Debug)]
@@ -12,6 +18,51 @@ pub struct Look {
     pub sites: Vec<SiteStats>,
     /// How many tokens that is.
     pub tokens: u64,
+    /// Sizes at each site, the read-out last.
+    pub depth: Vec<DepthNorm>,
+    /// The mechanism as one dense matrix, if it can be written so; mean over the first [`UNFOLDED_TOKENS`] tokens.
+    pub unfolded: Option<Vec<Vec<f64>>>,
+}
+
+/// Tokens that the unfolded matrix is a mean over, at most: it is computed on the host.
+pub const UNFOLDED_TOKENS: usize = 64;
+
+/// Sizes at one site: root mean squares over tokens and channels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DepthNorm {
+    /// The site.
+    pub site: u32,
+    /// Of what the sublayer reads, before its norm.
+    pub input: f64,
+    /// Of what it gives; 0 at the read-out.
+    pub output: f64,
+}
+
+/// Held-out losses with and without edits of the routes, one of each batch; nats.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldOut {
+    /// Without edits.
+    pub clean: Vec<f64>,
+    /// With them.
+    pub edited: Vec<f64>,
+}
+
+/// An edit of one read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteEdit {
+    /// Which site; `L` is the read-out.
+    pub site: u32,
+    /// Which stream, 0 for mechanisms with one.
+    pub stream: u32,
+    /// What is done.
+    pub edit: RouteEdit,
+}
+
+/// The plan with which routes are edited, loaded when it is first asked for.
+#[derive(Debug)]
+pub(super) struct Edited {
+    plan: Loaded,
+    routing: Vec<Routing>,
 }
 
 /// Depth weights of one read, token by token.
@@ -24,14 +75,49 @@ pub struct TokenWeights {
 }
 
 impl Trainer {
-    /// Routing of this moment, with norms per depth.
+    /// Routing of this moment on the first validation batch, with sizes per depth and the unfolded matrix.
     ///
     /// # Errors
     /// If the device fails.
     pub async fn look(&mut self) -> Result<Look> {
+        let batch = self.data.eval_batch(0, self.shape());
+        self.runtime
+            .write_batch(&self.watch, &batch.ids, &batch.labels)?;
+        self.runtime.submit(false, &[&self.watch])?;
+        let sublayers = self.model.sublayers();
+        let mut names: Vec<String> = self.routing.iter().map(Routing::tensor).collect();
+        for gate in &self.gates {
+            if !names.contains(&gate.tensor) {
+                names.push(gate.tensor.clone());
+            }
+        }
+        names.extend((0..=sublayers).map(norms::input_name));
+        names.extend((0..sublayers).map(norms::output_name));
+        let read = self.runtime.read(&self.watch, &names).await?;
+        let values: Vec<Vec<f64>> = read.iter().map(Values::to_f64).collect();
+        let find = |name: &str| {
+            let at = names.iter().position(|known| known == name)?;
+            Some(values[at].clone())
+        };
+        let rows = self.config.batch.rows();
+        let elements = f64::from(rows) * f64::from(self.model.hidden_size);
+        let size = |name: String| find(&name).map_or(0.0, |sum| (sum[0] / elements).sqrt());
+        let depth = (0..=sublayers).map(|site| DepthNorm {
+            site,
+            input: size(norms::input_name(site)),
+            output: size(norms::output_name(site)),
+        });
+        let published = Published {
+            routing: &self.routing,
+            gates: &self.gates,
+            find: &find,
+            tokens: UNFOLDED_TOKENS.min(rows as usize),
+        };
         Ok(Look {
-            sites: self.routing().await?,
-            tokens: u64::from(self.config.batch.rows()),
+            sites: site_stats(sublayers, &self.routing, &self.gates, find),
+            tokens: u64::from(rows),
+            depth: depth.collect(),
+            unfolded: unfold(&self.model, &published),
         })
     }
 
@@ -72,5 +158,86 @@ impl Trainer {
             }
         };
         Ok(self.routing.iter().zip(&read).map(cut).collect())
+    }
+
+    /// Held-out loss of the first validation batches (at most `batches`), without edits and with them, batch by batch. The
+    /// edits of one read are done in their order. Nothing that a step uses is changed.
+    ///
+    /// # Errors
+    /// If the mechanism has no depth weights, an edit names a read or a source that does not exist, or the device fails.
+    pub async fn held_out(&mut self, edits: &[SiteEdit], batches: usize) -> Result<HeldOut> {
+        let edited = match self.edited.take() {
+            Some(edited) => edited,
+            None => {
+                let (parameters, limits) = (self.parameters().clone(), self.runtime.limits());
+                let plan =
+                    plans::intervention(&self.model, &parameters, self.config.batch, &limits)?;
+                Edited {
+                    plan: self.runtime.load_model(&plan)?,
+                    routing: plan.routing,
+                }
+            }
+        };
+        let losses = self.measure(&edited, edits, batches).await;
+        self.edited = Some(edited);
+        losses
+    }
+
+    async fn measure(
+        &mut self,
+        edited: &Edited,
+        edits: &[SiteEdit],
+        batches: usize,
+    ) -> Result<HeldOut> {
+        let refuse = |message: String| Error::Op {
+            op: "intervene",
+            message,
+        };
+        if edited.routing.is_empty() {
+            let kind = self.model.residual.kind();
+            return Err(refuse(format!(
+                "`{kind}` has no depth weights that could be edited"
+            )));
+        }
+        for edit in edits {
+            let exists = |read: &Routing| (read.site, read.stream) == (edit.site, edit.stream);
+            if !edited.routing.iter().any(exists) {
+                let message = format!("site {} has no stream {}", edit.site, edit.stream);
+                return Err(refuse(message));
+            }
+        }
+        let mut values = Vec::new();
+        for read in &edited.routing {
+            let own: Vec<RouteEdit> = edits
+                .iter()
+                .filter(|edit| (edit.site, edit.stream) == (read.site, read.stream))
+                .map(|edit| edit.edit)
+                .collect();
+            let columns = read.sources.len();
+            values.push([edit_values(columns, &[])?, edit_values(columns, &own)?]);
+        }
+        let shape = self.shape();
+        let count = self.data.eval_batch_count(shape, batches);
+        let mut losses = [Vec::new(), Vec::new()];
+        for (which, losses) in losses.iter_mut().enumerate() {
+            for (number, values) in values.iter().enumerate() {
+                let name = edit_name(number);
+                self.runtime
+                    .write_input(&edited.plan, &name, Data::F64(&values[which]))?;
+            }
+            for index in 0..count {
+                let batch = self.data.eval_batch(index, shape);
+                self.runtime
+                    .write_batch(&edited.plan, &batch.ids, &batch.labels)?;
+                self.runtime.submit(false, &[&edited.plan])?;
+                let wanted = [plans::ROW_LOSSES.to_owned()];
+                let read = self.runtime.read(&edited.plan, &wanted).await?;
+                let rows = read[0].to_f64();
+                let sum: f64 = rows[..batch.counted].iter().sum();
+                losses.push(sum / batch.counted.max(1) as f64);
+            }
+        }
+        let [clean, edited] = losses;
+        Ok(HeldOut { clean, edited })
     }
 }

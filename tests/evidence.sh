@@ -7,6 +7,7 @@
 #   kills              kill -9 at 50 random moments of a run that saves every step: the folder always resumes
 #   counts             submissions, passes, and what is created, in a steady step on a GPU adapter
 #   faults             bad inputs and the sentence that each gets
+#   mechanisms FILE    every mechanism, dense and with experts, 500 steps on a text: validation loss, speed, parameters
 #   first              a fresh clone: build time of the main job, then time to the first printed loss
 set -eu
 cd "$(dirname "$0")/.."
@@ -159,7 +160,66 @@ evidence_first() {
     echo "first loss after $(($(date +%s) - built)) s"
 }
 
+# Median of the lines of a number each.
+median() { sort -n | awk '{ all[NR] = $1 } END { print NR % 2 ? all[(NR + 1) / 2] : (all[NR / 2] + all[NR / 2 + 1]) / 2 }'; }
+
+evidence_mechanisms() {
+    [ -f "${1:-}" ] || { echo "usage: ./x evidence mechanisms FILE"; exit 2; }
+    build
+    file="$1"
+    dense='feed_forward.kind="swiglu"'
+    experts='feed_forward.kind="moe" feed_forward.experts=8 feed_forward.top_k=2 feed_forward.intermediate_size=96'
+    sets() { for pair in "$@"; do printf -- '--set %s ' "$pair"; done; }
+    run() {
+        # shellcheck disable=SC2046,SC2086
+        "$braid" train --data "$file" --set 'data.tokenizer="char"' --device cpu $(sets $1 $2) --set model.layers=4 --set model.width=64 \
+            --set model.heads=4 --set model.context=64 --set train.batch=8 --set train.warmup=50 --set train.eval_batches=0 \
+            --set train.eval_every=500 --set train.save_every=500 --json --steps "$3" $4
+    }
+    rate() { run "$1" "$2" 60 "--out $work/rate" | grep '"event":"train"' | tail -n 40 | sed 's/.*"tokens_per_s":\([0-9.]*\).*/\1/' | median; rm -rf "$work/rate"; }
+    parameters() { run "$1" "$2" 500 --dry-run | sed 's/.*"parameters":\([0-9]*\).*/\1/'; }
+    echo "mechanism | feed-forward | val_loss | tokens/s over standard dense | parameters beyond standard"
+    while read -r mechanism; do
+        for forward in "$dense" "$experts"; do
+            name=$(echo "$forward" | sed 's/.*kind="\([a-z]*\)".*/\1/')
+            out="$work/run"
+            loss=$(run "$mechanism" "$forward" 500 "--out $out" 2>/dev/null | grep '"event":"done"' | sed 's/.*"val_loss":\([0-9.]*\).*/\1/')
+            rm -rf "$out"
+            # Side by side, three times: machines are noisy.
+            ratio=$(for _ in 1 2 3; do
+                base=$(rate 'residual.kind="standard"' "$dense" 2>/dev/null)
+                own=$(rate "$mechanism" "$forward" 2>/dev/null)
+                echo "$own $base" | awk '{ print $1 / $2 }'
+            done | median)
+            extra=$(($(parameters "$mechanism" "$forward") - $(parameters 'residual.kind="standard"' "$forward")))
+            printf '%s | %s | %s | %.2f | %s\n' "$(echo "$mechanism" | sed 's/residual\.//g; s/kind=//; s/"//g')" "$name" "$loss" "$ratio" "$extra"
+        done
+    done <<LIST
+residual.kind="standard"
+residual.kind="attn_res"
+residual.kind="attn_res" residual.sublayers_per_block=4
+residual.kind="sep_v"
+residual.kind="delta"
+residual.kind="delta" residual.granularity="block" residual.sublayers_per_block=4
+residual.kind="delta" residual.mode="centered"
+residual.kind="dar" residual.layers_per_block=1
+residual.kind="dar" residual.layers_per_block=2
+residual.kind="mhc2_matched"
+residual.kind="hyper_connections" residual.streams=2 residual.dynamic=false
+residual.kind="hyper_connections" residual.streams=2
+residual.kind="hyper_connections" residual.streams=4
+residual.kind="mhc" residual.streams=2
+residual.kind="mhc" residual.streams=2 residual.projection="exact2"
+residual.kind="mhc" residual.streams=4
+residual.kind="dense_former"
+residual.kind="transparent"
+residual.kind="transparent" residual.init="recent"
+residual.kind="cumulative"
+residual.kind="cumulative" residual.read="add"
+LIST
+}
+
 case "$name" in
-    verify | shakespeare | bits | kills | counts | faults | first) "evidence_$name" "$@" ;;
-    *) sed -n '2,10s/^# \{0,1\}//p' "$0" ;;
+    verify | shakespeare | bits | kills | counts | faults | mechanisms | first) "evidence_$name" "$@" ;;
+    *) sed -n '2,11s/^# \{0,1\}//p' "$0" ;;
 esac

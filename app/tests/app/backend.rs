@@ -248,3 +248,110 @@ fn a_run_that_diverged_goes_back() {
     talk.until(finished);
     assert_eq!(talk.failures(), Vec::<&str>::new());
 }
+
+#[test]
+fn a_cut_route_has_a_price() {
+    use braid_app::protocol::{Intervention, RouteEdit};
+    let root = tempfile::tempdir().expect("a folder");
+    let mut talk = Talk::new();
+    talk.say(start(&root.path().join("run"), false));
+    talk.until(finished);
+    let pin = Intervention {
+        site: 3,
+        stream: 0,
+        edit: RouteEdit::Pin { source: 0 },
+    };
+    for edits in [Vec::new(), vec![pin]] {
+        talk.say(Command::Intervene { edits });
+    }
+    let nowhere = Intervention { site: 77, ..pin };
+    talk.say(Command::Intervene {
+        edits: vec![nowhere],
+    });
+    let effects: Vec<_> = talk
+        .heard
+        .iter()
+        .filter_map(|event| match event {
+            Event::Effect(effect) => Some(effect),
+            _ => None,
+        })
+        .collect();
+    // Without edits the loss is the same to the bit; with one it is not.
+    assert_eq!(effects[0].clean.to_bits(), effects[0].edited.to_bits());
+    assert_eq!(effects[1].clean.to_bits(), effects[0].clean.to_bits());
+    assert_ne!(effects[1].clean.to_bits(), effects[1].edited.to_bits());
+    assert_eq!(talk.failures().len(), 1, "{:?}", talk.failures());
+}
+
+/// Numbers of at most four digits: recorded events are committed.
+fn rounded(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let short = format!("{:.3e}", number.as_f64().unwrap_or(0.0));
+            short.parse::<f64>().map_or(Value::Null, Value::from)
+        }
+        Value::Array(list) => list.into_iter().map(rounded).collect(),
+        Value::Object(all) => all
+            .into_iter()
+            .map(|(key, value)| (key, rounded(value)))
+            .collect(),
+        other => other,
+    }
+}
+
+/// Events of a real training for the window's tests: `cargo test --workspace --test app record -- --ignored`.
+#[test]
+#[ignore = "writes tests/ui/recorded; run by hand"]
+fn record_events() {
+    use braid_app::protocol::{Intervention, RouteEdit};
+    let root = tempfile::tempdir().expect("a folder");
+    let toml = "[train]\nsteps = 200\nsave_every = 100\neval_every = 50\neval_batches = 4\n";
+    let recorded = |name: &str, toml: &str| {
+        let mut talk = Talk::new();
+        talk.say(Command::Devices);
+        talk.say(Command::Check {
+            number: 1,
+            draft: draft(toml),
+            device: "cpu".into(),
+        });
+        talk.say(Command::Start {
+            draft: draft(toml),
+            device: "cpu".into(),
+            folder: Some(root.path().join(name).display().to_string()),
+            paused: false,
+        });
+        talk.until(finished);
+        talk.say(Command::Sample {
+            prompt: String::new(),
+            tokens: 24,
+            temperature: 0.8,
+            seed: 1,
+        });
+        talk.until(|event| matches!(event, Event::Sampled(_)));
+        talk.say(Command::Trace {
+            text: String::new(),
+        });
+        talk.say(Command::Intervene {
+            edits: vec![Intervention {
+                site: 5,
+                stream: 0,
+                edit: RouteEdit::Cut { source: 1 },
+            }],
+        });
+        let mut text = String::new();
+        for event in talk.heard {
+            let value = rounded(serde_json::to_value(&event).expect("events are JSON"));
+            let line = value.to_string();
+            text.push_str(&line.replace(&root.path().display().to_string(), "runs"));
+            text.push('\n');
+        }
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ui/recorded");
+        std::fs::write(folder.join(format!("{name}.jsonl")), text).expect("writes");
+    };
+    recorded("dar", toml);
+    recorded(
+        "mhc",
+        &format!("{toml}[residual]\nkind = \"mhc\"\nstreams = 2\n"),
+    );
+}

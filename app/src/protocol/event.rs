@@ -302,6 +302,13 @@ pub enum Event {
         /// The sentence.
         message: String,
     },
+    /// The device was lost, opened again, and the training goes on from a checkpoint.
+    DeviceLost {
+        /// The step that it goes on from.
+        step: u64,
+        /// A sentence.
+        message: String,
+    },
     /// A wish could not be fulfilled; everything is as before.
     Failed {
         /// What was wished: `start`, `open`, `save`, ..

@@ -2,19 +2,19 @@
 
 /// `1,240`
 #[must_use]
-pub fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     crate::report::grouped(number)
 }
 
 /// `61 %`
 #[must_use]
-pub fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
 /// `41 k`, `3.2 M`, `870`
 #[must_use]
-pub fn short(number: f64) -> String {
+pub(super) fn short(number: f64) -> String {
     match number.abs() {
         n if !n.is_finite() => "—".into(),
         n if n >= 9.95e8 => format!("{:.1} G", number / 1e9),
@@ -27,7 +27,7 @@ pub fn short(number: f64) -> String {
 
 /// `12.3 MB`
 #[must_use]
-pub fn bytes(number: u64) -> String {
+pub(super) fn bytes(number: u64) -> String {
     let number = number as f64;
     match number {
         n if n >= 1e9 => format!("{:.1} GB", n / 1e9),

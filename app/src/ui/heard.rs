@@ -359,6 +359,7 @@ impl Heard {
                 self.note(Level::Note, format!("saved: {path}"), None);
                 self.saved = Some((step, path));
             }
+            Event::DeviceLost { message, .. } => self.note(Level::Error, message, None),
             Event::Notice { message } => self.note(Level::Note, message, None),
             Event::Failed {
                 what,

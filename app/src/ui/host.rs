@@ -60,6 +60,11 @@ pub trait Host {
     fn ask(&mut self, purpose: Purpose, wish: Wish);
     /// The next answer, if there is one.
     fn poll(&mut self) -> Option<(Purpose, Answer)>;
+    /// A file was dropped on the window whose content only the host can read, as in a browser: answer with
+    /// [`Purpose::Text`].
+    fn dropped(&mut self, file: egui::DroppedFileHandle) {
+        drop(file);
+    }
     /// Whether runs are folders that can be chosen. A browser has none.
     fn has_folders(&self) -> bool {
         true
@@ -75,6 +80,8 @@ pub trait Host {
 pub struct Dialogs {
     wishes: Vec<(Purpose, Wish)>,
     answers: Vec<(Purpose, Answer)>,
+    has_folders: bool,
+    link_base: String,
 }
 
 impl Dialogs {
@@ -89,6 +96,26 @@ impl Dialogs {
         self.ask(Purpose::Export, Wish::Save { name, bytes });
     }
 
+    /// Whether runs are folders that can be chosen.
+    #[must_use]
+    pub fn has_folders(&self) -> bool {
+        self.has_folders
+    }
+
+    /// Beginning of a share link.
+    #[must_use]
+    pub fn link_base(&self) -> &str {
+        match self.link_base.as_str() {
+            "" => "braid://",
+            base => base,
+        }
+    }
+
+    /// An answer that came without a wish, such as a file that was dropped.
+    pub(super) fn answer(&mut self, purpose: Purpose, answer: Answer) {
+        self.answers.push((purpose, answer));
+    }
+
     /// The answer for a purpose, once.
     pub fn take(&mut self, purpose: Purpose) -> Option<Answer> {
         let at = self.answers.iter().position(|(own, _)| *own == purpose)?;
@@ -97,6 +124,10 @@ impl Dialogs {
 
     /// Pass wishes on and take answers in.
     pub(super) fn exchange(&mut self, host: &mut dyn Host) {
+        self.has_folders = host.has_folders();
+        if self.link_base.is_empty() {
+            self.link_base = host.link_base();
+        }
         for (purpose, wish) in self.wishes.drain(..) {
             host.ask(purpose, wish);
         }

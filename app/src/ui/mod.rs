@@ -12,13 +12,17 @@
 //! [`Heard`] is all that is known from events; [`View`] is what the person has chosen to look at. A panel is one file: a
 //! struct with its own small state and `show(&mut self, ui, heard, view, out)`, where `out` collects commands.
 
+mod banners;
 mod chart;
+mod closing;
 mod compare;
 mod controls;
 mod curve;
 mod curves;
 mod decimate;
+mod diagnostics;
 mod diff;
+mod drafting;
 mod format;
 mod heard;
 pub mod host;
@@ -31,6 +35,7 @@ mod samples;
 mod scales;
 mod scrubber;
 mod setup;
+mod shortcuts;
 mod smooth;
 mod status;
 mod theme;

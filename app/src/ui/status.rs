@@ -1,19 +1,120 @@
 //! Panel: device, speed, memory.
 
-use egui::Ui;
+use egui::{Align, Label, Layout, RichText, Ui};
 
-use super::heard::Heard;
+use super::diagnostics;
+use super::format::{bytes, short};
+use super::heard::{Heard, Level};
 use super::view::View;
 use crate::protocol::Command;
 
 /// Its own state.
 #[derive(Debug, Default)]
-pub struct Status {}
+pub(super) struct Status {
+    /// When the diagnostics were copied.
+    copied: Option<f64>,
+}
 
 impl Status {
     /// Draw it.
-    pub fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
-        let _ = (heard, view, out);
-        ui.label("device, speed, memory");
+    pub(super) fn show(
+        &mut self,
+        ui: &mut Ui,
+        heard: &Heard,
+        view: &mut View,
+        out: &mut Vec<Command>,
+    ) {
+        let _ = out;
+        // The buttons first: the facts take what is left.
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            self.buttons(ui, heard, view);
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                facts(ui, heard, view)
+            });
+        });
+    }
+
+    fn buttons(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View) {
+        let now = ui.input(|input| input.time);
+        let copied = self.copied.is_some_and(|at| now - at < 2.0);
+        let name = if copied { "copied" } else { "diagnostics" };
+        let button = egui::Button::new(name)
+            .small()
+            .min_size(egui::vec2(74.0, 0.0));
+        let button = ui.add(button).on_hover_text(
+            "Copy version, devices, configuration and the last errors: for a bug report",
+        );
+        button.widget_info(|| {
+            egui::WidgetInfo::labeled(egui::Role::Button, true, "copy diagnostics")
+        });
+        if button.clicked() {
+            ui.ctx().copy_text(diagnostics::text(heard, view));
+            ui.ctx().request_repaint_after_secs(2.1);
+            self.copied = Some(now);
+        }
+        let errors = heard.log.iter().filter(|entry| entry.level == Level::Error);
+        let label = match errors.count() {
+            0 => RichText::new("log"),
+            1 => RichText::new("log (1 error)").color(ui.visuals().error_fg_color),
+            n => RichText::new(format!("log ({n} errors)")).color(ui.visuals().error_fg_color),
+        };
+        if ui.selectable_label(view.log, label.small()).clicked() {
+            view.log = !view.log;
+        }
+    }
+}
+
+fn facts(ui: &mut Ui, heard: &Heard, view: &View) {
+    let quiet = |text: String| Label::new(RichText::new(text).small());
+    let Some(run) = &heard.run else {
+        let device = match view.draft.device.as_str() {
+            "auto" if heard.auto.is_empty() => "looking for devices …".to_owned(),
+            "auto" => heard.auto.clone(),
+            choice => {
+                let found = heard.devices.iter().find(|device| device.choice == choice);
+                found.map_or_else(|| choice.to_owned(), |device| device.name.clone())
+            }
+        };
+        ui.add(quiet(device.clone()).truncate())
+            .on_hover_text(device);
+        return;
+    };
+    let timing = heard.timing;
+    let speed = heard.series.speed.last().map(|point| point.value);
+    let speed = speed.filter(|speed| speed.is_finite());
+    let speed = speed.map_or("—".into(), short);
+    let step = if timing.step > 0.0 {
+        format!(
+            "step {} ms: device {}, host {}, window {}",
+            milliseconds(timing.step),
+            milliseconds(timing.device),
+            milliseconds(timing.host),
+            milliseconds(view.paint)
+        )
+    } else {
+        format!("step — ms, window {}", milliseconds(view.paint))
+    };
+    let device = ui.add(quiet(run.device.clone()).truncate());
+    device.on_hover_text(&run.device);
+    ui.weak("·");
+    ui.add(quiet(format!("{speed} tok/s")))
+        .on_hover_text("Tokens per second of training, lately");
+    ui.weak("·");
+    ui.add(quiet(step)).on_hover_text(format!(
+        "Where the time of one update goes, in milliseconds: waiting for the device, writing batches and records, and \
+         painting this window (once a frame, at the same time). One routing frame takes {} ms.",
+        milliseconds(timing.frame)
+    ));
+    ui.weak("·");
+    ui.add(quiet(bytes(run.bytes)))
+        .on_hover_text("Memory that the run allocated");
+}
+
+/// `0.4`, `18`
+fn milliseconds(number: f64) -> String {
+    if number < 9.95 {
+        format!("{number:.1}")
+    } else {
+        format!("{number:.0}")
     }
 }

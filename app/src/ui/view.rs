@@ -1,5 +1,6 @@
 //! What the person has chosen to look at: shared by all panels.
 
+use super::drafting::Drafting;
 use super::host::Dialogs;
 
 /// Which moment the routing view shows.
@@ -49,12 +50,13 @@ impl Default for Scales {
 }
 
 /// The right column's and the centre's tabs on narrow windows.
+/// What stands under the map on narrow windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tab {
-    /// The map.
-    #[default]
+    /// What can be done to the map.
     Routing,
     /// The configuration.
+    #[default]
     Setup,
     /// Losses and rates.
     Curves,
@@ -85,4 +87,14 @@ pub struct View {
     pub dialogs: Dialogs,
     /// Folders of runs that are no longer compared with: forgotten after this frame.
     pub forget: Vec<String>,
+    /// The configuration that is being edited.
+    pub draft: Drafting,
+    /// Milliseconds that painting the window takes, lately.
+    pub paint: f64,
+    /// Whether the log is open.
+    pub log: bool,
+    /// Whether the list of keys is open.
+    pub shortcuts: bool,
+    /// No animations.
+    pub calm: bool,
 }

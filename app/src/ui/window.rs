@@ -1,10 +1,16 @@
 //! The whole window: which panel lies where, and the way of events and commands.
+//!
+//! Wide (900 points and more): setup left, rulers right, the map between them. Narrow: the side columns are tabs under the
+//! map. Phone (less than 600): one column, the controls at the bottom.
 
-use egui::{CentralPanel, Panel, Ui};
+use egui::{CentralPanel, Frame, Margin, Panel, ScrollArea, Ui};
+use web_time::Instant;
 
-use super::controls::Controls;
+use super::banners::Banners;
+use super::closing::Closing;
+use super::controls::{Controls, Room};
 use super::heard::Heard;
-use super::host::Host;
+use super::host::{Answer, Host, Purpose};
 use super::interventions::Interventions;
 use super::log::Log;
 use super::routing::Routing;
@@ -12,8 +18,18 @@ use super::rulers::Rulers;
 use super::scrubber::Scrubber;
 use super::setup::Setup;
 use super::status::Status;
-use super::view::View;
+use super::view::{Tab, View};
+use super::{shortcuts, theme};
 use crate::protocol::{Command, Event};
+
+/// From this width on, in points, there are side columns.
+const WIDE: f32 = 900.0;
+
+/// Below this width, in points, there is one column.
+const PHONE: f32 = 600.0;
+
+/// From this width on all controls stand in one line.
+const ONE_LINE: f32 = 1180.0;
 
 /// All panels and what they share.
 #[derive(Default)]
@@ -24,13 +40,21 @@ pub struct Window {
     pub view: View,
     setup: Setup,
     controls: Controls,
+    banners: Banners,
     routing: Routing,
     interventions: Interventions,
     rulers: Rulers,
     scrubber: Scrubber,
     status: Status,
     log: Log,
+    closing: Closing,
     host: Option<Box<dyn Host>>,
+    /// The style that was set: whether animations are off.
+    styled: Option<bool>,
+    /// Devices were asked for.
+    greeted: bool,
+    /// Do not measure how long painting takes, so that pictures are the same every time.
+    timeless: bool,
 }
 
 impl std::fmt::Debug for Window {
@@ -49,35 +73,193 @@ impl Window {
         self
     }
 
+    /// Show no measured times, for pictures that are compared.
+    #[must_use]
+    pub fn timeless(mut self) -> Self {
+        self.timeless = true;
+        self
+    }
+
     /// Take an event in.
     pub fn hear(&mut self, event: Event) {
+        self.banners.hear(&event);
+        self.view.draft.hear(&event);
         self.heard.hear(event);
     }
 
     /// Draw everything; returns what was wished.
     pub fn show(&mut self, ui: &mut Ui) -> Vec<Command> {
+        let began = Instant::now();
         let mut out = Vec::new();
-        let (heard, view) = (&self.heard, &mut self.view);
-        self.rulers.tick(heard, &mut out);
-        Panel::top("controls").show(ui, |ui| self.controls.show(ui, heard, view, &mut out));
-        Panel::bottom("status").show(ui, |ui| self.status.show(ui, heard, view, &mut out));
-        Panel::bottom("log").show(ui, |ui| self.log.show(ui, heard, view, &mut out));
-        Panel::bottom("scrubber").show(ui, |ui| self.scrubber.show(ui, heard, view, &mut out));
-        Panel::left("setup").show(ui, |ui| self.setup.show(ui, heard, view, &mut out));
-        Panel::right("rulers")
-            .default_size(360.0)
-            .size_range(260.0..=640.0)
-            .show(ui, |ui| self.rulers.show(ui, heard, view, &mut out));
-        CentralPanel::default().show(ui, |ui| {
-            self.routing.show(ui, heard, view, &mut out);
-            self.interventions.show(ui, heard, view, &mut out);
-        });
+        if self.styled != Some(self.view.calm) {
+            theme::apply(ui.ctx(), self.view.calm);
+            if self.styled.replace(self.view.calm).is_none() {
+                // Fonts and styles count from the next pass on: this one is not shown.
+                theme::fonts(ui.ctx());
+                ui.ctx().request_discard("first styles");
+                ui.ctx().request_repaint();
+                return out;
+            }
+        }
+        if !std::mem::replace(&mut self.greeted, true) && self.heard.devices.is_empty() {
+            out.push(Command::Devices);
+        }
+        self.dropped(ui);
+        shortcuts::take(ui, &self.heard, &mut self.view, &mut out);
+        self.rulers.tick(&self.heard, &mut out);
+        let width = ui.ctx().content_rect().width();
+        if width >= WIDE {
+            self.wide(ui, width, &mut out);
+        } else {
+            self.narrow(ui, width, &mut out);
+        }
+        self.closing.show(ui, &self.heard, &mut out);
+        shortcuts::show(ui, &mut self.view);
+        self.view.draft.tick(ui, &mut out);
         for folder in self.view.forget.drain(..) {
             self.heard.forget(&folder);
         }
         if let Some(host) = &mut self.host {
             self.view.dialogs.exchange(&mut **host);
         }
+        if !self.timeless {
+            let now = began.elapsed().as_secs_f64() * 1e3;
+            let old = self.view.paint;
+            self.view.paint = if old == 0.0 {
+                now
+            } else {
+                0.95 * old + 0.05 * now
+            };
+        }
         out
     }
+
+    fn wide(&mut self, ui: &mut Ui, width: f32, out: &mut Vec<Command>) {
+        let (heard, view) = (&self.heard, &mut self.view);
+        let room = if width >= ONE_LINE {
+            Room::Wide
+        } else {
+            Room::Narrow
+        };
+        Panel::top("controls").show(ui, |ui| {
+            ui.add_space(2.0);
+            self.controls.show(ui, room, heard, view, out);
+            self.banners.show(ui, heard, view, out);
+            ui.add_space(2.0);
+        });
+        Panel::bottom("status").show(ui, |ui| self.status.show(ui, heard, view, out));
+        if view.log {
+            Panel::bottom("log")
+                .resizable(true)
+                .default_size(150.0)
+                .show(ui, |ui| self.log.show(ui, heard, view, out));
+        }
+        Panel::bottom("scrubber").show(ui, |ui| self.scrubber.show(ui, heard, view, out));
+        Panel::left("setup")
+            .default_size((0.21 * width).clamp(238.0, 300.0))
+            .size_range(210.0..=0.32 * width)
+            .frame(side(ui))
+            .show(ui, |ui| self.setup.show(ui, heard, view, out));
+        Panel::right("rulers")
+            .default_size((0.25 * width).clamp(240.0, 360.0))
+            .size_range(220.0..=0.45 * width)
+            .frame(side(ui))
+            .show(ui, |ui| self.rulers.show(ui, heard, view, out));
+        CentralPanel::default().show(ui, |ui| {
+            self.routing.show(ui, heard, view, out);
+            self.interventions.show(ui, heard, view, out);
+        });
+    }
+
+    fn narrow(&mut self, ui: &mut Ui, width: f32, out: &mut Vec<Command>) {
+        let height = ui.available_height();
+        let (heard, view) = (&self.heard, &mut self.view);
+        if width >= PHONE {
+            Panel::top("controls").show(ui, |ui| {
+                ui.add_space(2.0);
+                self.controls.show(ui, Room::Phone, heard, view, out);
+            });
+            Panel::bottom("status").show(ui, |ui| self.status.show(ui, heard, view, out));
+        } else {
+            Panel::bottom("status").show(ui, |ui| self.status.show(ui, heard, view, out));
+            Panel::bottom("controls").show(ui, |ui| {
+                ui.add_space(4.0);
+                self.controls.show(ui, Room::Phone, heard, view, out);
+                ui.add_space(4.0);
+            });
+        }
+        if self.banners.any(heard) {
+            Panel::top("banners").show(ui, |ui| self.banners.show(ui, heard, view, out));
+        }
+        if view.log {
+            Panel::bottom("log")
+                .resizable(true)
+                .default_size(120.0)
+                .show(ui, |ui| self.log.show(ui, heard, view, out));
+        }
+        // Half of the height for the map, the other half for the tab.
+        Panel::top("map")
+            .exact_size((0.42 * height).max(180.0))
+            .show(ui, |ui| {
+                ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                    self.routing.show(ui, heard, view, out);
+                });
+            });
+        Panel::bottom("scrubber").show(ui, |ui| self.scrubber.show(ui, heard, view, out));
+        // The map is always there: its tab shows what can be done to it.
+        Panel::top("tabs").show(ui, |ui| {
+            ui.horizontal(|ui| {
+                for (tab, name) in [
+                    (Tab::Setup, "Setup"),
+                    (Tab::Curves, "Curves"),
+                    (Tab::Samples, "Samples"),
+                    (Tab::Routing, "Interventions"),
+                    (Tab::Compare, "Compare"),
+                ] {
+                    ui.selectable_value(&mut view.tab, tab, name);
+                }
+            });
+        });
+        CentralPanel::default().show(ui, |ui| {
+            if view.draft.go_to.is_some() {
+                view.tab = Tab::Setup;
+            }
+            match view.tab {
+                Tab::Setup => self.setup.show(ui, heard, view, out),
+                Tab::Routing => {
+                    ScrollArea::vertical()
+                        .auto_shrink(false)
+                        .show(ui, |ui| self.interventions.show(ui, heard, view, out));
+                }
+                tab => self.rulers.tab(ui, tab, heard, view, out),
+            }
+        });
+    }
+
+    /// A text that was dropped on the window is the one to learn.
+    fn dropped(&mut self, ui: &Ui) {
+        let files = ui.input(|input| input.raw.dropped_files.clone());
+        let Some(file) = files.into_iter().next() else {
+            return;
+        };
+        let path = file.path();
+        if path.is_absolute() {
+            let name = path.to_string_lossy().into_owned();
+            let answer = Answer::File {
+                name,
+                readable: true,
+                bytes: Vec::new(),
+            };
+            self.view.dialogs.answer(Purpose::Text, answer);
+            self.view.tab = Tab::Setup;
+        } else if let Some(host) = &mut self.host {
+            host.dropped(file);
+        }
+    }
+}
+
+fn side(ui: &Ui) -> Frame {
+    Frame::new()
+        .fill(ui.visuals().panel_fill)
+        .inner_margin(Margin::symmetric(8, 6))
 }

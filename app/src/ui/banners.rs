@@ -1,0 +1,202 @@
+//! What needs attention: a loss that is not finite, a wish that failed, a device that was lost, no GPU.
+
+use egui::{RichText, Sides, Ui};
+
+use super::format::grouped;
+use super::heard::Heard;
+use super::theme;
+use super::view::{Tab, View};
+use crate::protocol::{Command, Event, RunState};
+
+/// A wish that was not fulfilled.
+#[derive(Clone, Debug)]
+struct Failure {
+    what: String,
+    message: String,
+    field: Option<String>,
+}
+
+/// Its own state.
+#[derive(Debug, Default)]
+pub(super) struct Banners {
+    failure: Option<Failure>,
+    /// A device was lost and opened again.
+    lost: Option<String>,
+    /// Nobody wants to read again that there is no GPU.
+    seen_no_gpu: bool,
+}
+
+/// Kinds of devices that are GPUs; `software` draws with the processor.
+const GPUS: [&str; 4] = ["discrete", "integrated", "virtual", "other"];
+
+impl Banners {
+    /// Take an event in.
+    pub(super) fn hear(&mut self, event: &Event) {
+        match event {
+            Event::Failed {
+                what,
+                message,
+                field,
+            } => {
+                self.failure = Some(Failure {
+                    what: what.clone(),
+                    message: message.clone(),
+                    field: field.clone(),
+                });
+            }
+            Event::DeviceLost { message, .. } => self.lost = Some(message.clone()),
+            // It went well after all.
+            Event::Ready(_) | Event::Saved { .. } => self.failure = None,
+            _ => {}
+        }
+    }
+
+    fn no_gpu(&self, heard: &Heard) -> bool {
+        let gpu = |kind: &str| GPUS.contains(&kind);
+        let none = heard.devices.iter().all(|device| !gpu(&device.kind));
+        none && !heard.devices.is_empty() && !self.seen_no_gpu && heard.run.is_none()
+    }
+
+    /// Whether there is anything to draw.
+    pub(super) fn any(&self, heard: &Heard) -> bool {
+        let diverged = matches!(heard.state(), RunState::Diverged { .. });
+        diverged || self.failure.is_some() || self.lost.is_some() || self.no_gpu(heard)
+    }
+
+    /// Draw them; nothing, most of the time.
+    pub(super) fn show(
+        &mut self,
+        ui: &mut Ui,
+        heard: &Heard,
+        view: &mut View,
+        out: &mut Vec<Command>,
+    ) {
+        if let RunState::Diverged {
+            step,
+            tensor,
+            message,
+            good,
+        } = heard.state()
+        {
+            diverged(ui, (*step, tensor.as_deref(), message, *good), out);
+        }
+        self.failed(ui, view, out);
+        if let Some(message) = &self.lost {
+            let edge = ui.visuals().warn_fg_color;
+            if closing(ui, edge, "The device was lost and opened again", message) {
+                self.lost = None;
+            }
+        }
+        if self.no_gpu(heard) {
+            let edge = ui.visuals().widgets.noninteractive.bg_stroke.color;
+            let text = "Braid trains on the processor: the small presets learn within a minute, larger models are slow. \
+                        If this computer has a GPU, install its vendor's driver (on Linux also the Vulkan loader, \
+                        libvulkan1), then start Braid again; `braid doctor` shows what it finds.";
+            self.seen_no_gpu = closing(ui, edge, "No GPU was found", text);
+        }
+    }
+
+    fn failed(&mut self, ui: &mut Ui, view: &mut View, out: &mut Vec<Command>) {
+        let Some(failure) = &self.failure else { return };
+        let red = ui.visuals().error_fg_color;
+        let mut done = false;
+        theme::notice(ui, red, |ui| {
+            ui.set_width(ui.available_width());
+            let title = match failure.what.as_str() {
+                "start" => "The run could not be started".to_owned(),
+                "open" => "The run could not be opened".to_owned(),
+                "peek" | "history" => "The folder could not be read".to_owned(),
+                "save" => "The checkpoint could not be written".to_owned(),
+                "set" => "The field was not changed".to_owned(),
+                "step" => "The step could not be made".to_owned(),
+                what => format!("This did not work: {what}"),
+            };
+            ui.label(RichText::new(title).color(red).strong());
+            ui.label(&failure.message);
+            ui.horizontal_wrapped(|ui| {
+                if let Some(field) = &failure.field
+                    && view.draft.edits.field(field).is_some()
+                    && ui.button("Go to field").clicked()
+                {
+                    view.draft.go_to = Some(field.clone());
+                    view.tab = Tab::Setup;
+                    done = true;
+                }
+                if failure.what == "save" && ui.button("Try again").clicked() {
+                    out.push(Command::Save);
+                    done = true;
+                }
+                let other_device = failure.what == "start" && failure.field.is_none();
+                if other_device
+                    && view.draft.device != "cpu"
+                    && ui.button("Start on the CPU").clicked()
+                {
+                    view.draft.device = "cpu".into();
+                    view.draft.start(false, out);
+                    done = true;
+                }
+                if ui.button("Show the log").clicked() {
+                    view.log = true;
+                }
+                done |= ui.button("Dismiss").clicked();
+            });
+        });
+        if done {
+            self.failure = None;
+        }
+    }
+}
+
+/// A banner that can be put away; true when it is.
+fn closing(ui: &mut Ui, edge: egui::Color32, title: &str, text: &str) -> bool {
+    let mut closed = false;
+    theme::notice(ui, edge, |ui| {
+        ui.set_width(ui.available_width());
+        Sides::new().shrink_left().truncate().show(
+            ui,
+            |ui| ui.strong(title),
+            |ui| closed = ui.small_button("Dismiss").clicked(),
+        );
+        ui.add(egui::Label::new(text).wrap());
+    });
+    closed
+}
+
+fn diverged(
+    ui: &mut Ui,
+    (step, tensor, message, good): (u64, Option<&str>, &str, Option<u64>),
+    out: &mut Vec<Command>,
+) {
+    let red = ui.visuals().error_fg_color;
+    theme::notice(ui, red, |ui| {
+        ui.set_width(ui.available_width());
+        let title = format!(
+            "The loss is not finite any more: stopped at step {}",
+            grouped(step)
+        );
+        ui.label(RichText::new(title).color(red).strong());
+        ui.label(message);
+        if let Some(tensor) = tensor {
+            ui.horizontal_wrapped(|ui| {
+                ui.label("First tensor that is not finite:");
+                ui.monospace(tensor);
+            });
+        }
+        match good {
+            Some(good) => {
+                let text = format!(
+                    "Rewind to step {} with half the learning rate",
+                    grouped(good)
+                );
+                if ui.button(text).clicked() {
+                    out.push(Command::Rewind { lr_factor: 0.5 });
+                }
+            }
+            None => {
+                ui.label(
+                    "There is no checkpoint to go back to: lower the learning rate, then restart.",
+                );
+            }
+        }
+    });
+}

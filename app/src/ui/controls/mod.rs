@@ -1,0 +1,327 @@
+//! Panel: start, pause, step, stop, learning rate.
+
+mod goal;
+mod open;
+mod progress;
+mod rate;
+
+use egui::{Button, Label, RichText, Ui, vec2};
+
+use super::heard::Heard;
+use super::host::{Purpose, Wish};
+use super::theme;
+use super::view::View;
+use crate::form::KINDS;
+use crate::protocol::{Command, RunState};
+use goal::Goal;
+use open::Open;
+use rate::Rate;
+
+/// Its own state.
+#[derive(Debug, Default)]
+pub(super) struct Controls {
+    rate: Rate,
+    goal: Goal,
+    open: Open,
+}
+
+/// How much room there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// Everything in one line.
+    Wide,
+    /// One line; what is seldom needed is in a menu.
+    Narrow,
+    /// Two lines, for a thumb.
+    Phone,
+}
+
+/// What the primary button does now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Primary {
+    Start,
+    Pause,
+    Resume,
+    Restart,
+    Wait(String),
+}
+
+/// The primary action in this state.
+pub(super) fn primary(heard: &Heard) -> Primary {
+    match heard.state() {
+        RunState::Empty => Primary::Start,
+        RunState::Preparing { stage, done, of } if *of > 0 => {
+            Primary::Wait(format!("{stage}, {done} of {of}"))
+        }
+        RunState::Preparing { stage, .. } => Primary::Wait(stage.clone()),
+        RunState::Running => Primary::Pause,
+        RunState::Paused => Primary::Resume,
+        RunState::Finished | RunState::Diverged { .. } => Primary::Restart,
+    }
+}
+
+/// Do it, if that is possible.
+pub(super) fn act(action: &Primary, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
+    match action {
+        Primary::Start | Primary::Restart if view.draft.error(heard).is_none() => {
+            view.draft.start(false, out);
+        }
+        Primary::Pause => out.push(Command::Pause),
+        Primary::Resume => out.push(Command::Resume),
+        _ => {}
+    }
+}
+
+impl Controls {
+    /// Draw it.
+    pub(super) fn show(
+        &mut self,
+        ui: &mut Ui,
+        room: Room,
+        heard: &Heard,
+        view: &mut View,
+        out: &mut Vec<Command>,
+    ) {
+        match room {
+            Room::Wide => {
+                ui.horizontal(|ui| {
+                    title(ui, heard, view, 200.0);
+                    buttons(ui, heard, view, out);
+                    ui.separator();
+                    self.rate.show(ui, 110.0, heard, view, out);
+                    self.goal.show(ui, heard, out);
+                    ui.separator();
+                    progress::show(ui, 210.0, heard);
+                    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                        self.menu(ui, heard, view);
+                        open_button(ui, view);
+                        save_button(ui, heard, out);
+                    });
+                });
+            }
+            Room::Narrow => {
+                ui.horizontal(|ui| {
+                    title(ui, heard, view, 104.0);
+                    buttons(ui, heard, view, out);
+                    ui.separator();
+                    self.rate.show(ui, 56.0, heard, view, out);
+                    self.goal.show(ui, heard, out);
+                    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                        self.menu(ui, heard, view);
+                        save_button(ui, heard, out);
+                        let width = ui.available_width().min(170.0);
+                        progress::show(ui, width, heard);
+                    });
+                });
+            }
+            Room::Phone => {
+                ui.horizontal(|ui| {
+                    progress::show(ui, 150.0, heard);
+                    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                        self.menu(ui, heard, view);
+                        save_button(ui, heard, out);
+                        self.goal.show(ui, heard, out);
+                    });
+                });
+                ui.horizontal(|ui| buttons(ui, heard, view, out));
+                ui.horizontal(|ui| {
+                    self.rate
+                        .show(ui, ui.available_width() - 130.0, heard, view, out);
+                });
+            }
+        }
+        self.open.show(ui, heard, view, out);
+    }
+
+    fn menu(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View) {
+        let menu = ui.menu_button("Menu", |ui| {
+            let _ = heard;
+            if ui.button("Open a run …").clicked() {
+                view.dialogs.ask(Purpose::OpenRun, Wish::OpenFolder);
+            }
+            ui.checkbox(&mut view.log, "Log");
+            ui.separator();
+            ui.label(RichText::new("Appearance").weak());
+            egui::widgets::global_theme_preference_buttons(ui);
+            ui.checkbox(&mut view.calm, "No animations");
+            ui.separator();
+            if ui.button("Keyboard shortcuts (F1)").clicked() {
+                view.shortcuts = true;
+            }
+            ui.label(
+                RichText::new(format!("Braid {}", env!("CARGO_PKG_VERSION")))
+                    .weak()
+                    .small(),
+            );
+        });
+        menu.response
+            .widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "menu"));
+    }
+}
+
+/// What is trained, in a few words.
+fn title(ui: &mut Ui, heard: &Heard, view: &View, width: f32) {
+    let values = heard.run.as_ref().map(|run| &run.values);
+    let of = |key: &str| -> Option<String> {
+        match values {
+            Some(values) => {
+                let value = values.iter().find(|(own, _)| own == key);
+                value.map(|(_, value)| value.trim_matches('"').to_owned())
+            }
+            None => {
+                let value = view.draft.edits.value(key)?;
+                Some(value.as_str().map_or(value.to_string(), str::to_owned))
+            }
+        }
+    };
+    let kind = of("residual.kind").unwrap_or_default();
+    let file = of("data.file").map(|file| {
+        let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
+        if name.is_empty() {
+            "a text".to_owned()
+        } else {
+            name.to_owned()
+        }
+    });
+    let data = file.or(of("data.task")).unwrap_or_default();
+    let name = KINDS.iter().find(|row| row.kind == kind);
+    ui.allocate_ui_with_layout(
+        vec2(width, 34.0),
+        egui::Layout::top_down(egui::Align::Min),
+        |ui| {
+            ui.set_width(width);
+            ui.spacing_mut().item_spacing.y = 0.0;
+            ui.strong("Braid");
+            ui.add(Label::new(RichText::new(format!("{kind} · {data}")).small()).truncate())
+                .on_hover_text(format!(
+                    "{} on {data}",
+                    name.map_or(kind.as_str(), |row| row.name)
+                ));
+        },
+    );
+}
+
+fn buttons(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
+    let action = primary(heard);
+    let error = view.draft.error(heard);
+    let (text, hint) = match &action {
+        Primary::Start => ("Start", "Train this configuration (space)"),
+        Primary::Pause => (
+            "Pause",
+            "Stop after this step; everything stays in memory (space)",
+        ),
+        Primary::Resume => ("Resume", "Go on (space)"),
+        Primary::Restart => ("Restart", "Begin a new run of this configuration (space)"),
+        Primary::Wait(_) => (" ", ""),
+    };
+    let starts = matches!(action, Primary::Start | Primary::Restart);
+    let waits = matches!(action, Primary::Wait(_));
+    let enabled = !waits && !(starts && error.is_some());
+    let button = Button::new(RichText::new(text).color(egui::Color32::WHITE).strong())
+        .fill(theme::ACCENT)
+        .min_size(vec2(96.0, 28.0));
+    let button = ui.add_enabled(enabled, button).on_hover_text(hint);
+    let button = match (&action, &error) {
+        (Primary::Wait(stage), _) => {
+            button.on_disabled_hover_text(format!("Being prepared: {stage}"))
+        }
+        (_, Some(error)) => button.on_disabled_hover_text(&error.message),
+        _ => button,
+    };
+    if waits {
+        let spinner = egui::Spinner::new().size(16.0).color(egui::Color32::WHITE);
+        let rect = egui::Rect::from_center_size(button.rect.center(), vec2(16.0, 16.0));
+        if !view.calm {
+            spinner.paint_at(ui, rect);
+        }
+        button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, false, "preparing"));
+    }
+    if button.clicked() {
+        act(&action, heard, view, out);
+    }
+    let loaded = heard.run.is_some() && !waits;
+    let small = |text: &str, width: f32| Button::new(text.to_owned()).min_size(vec2(width, 28.0));
+    let can_step = matches!(heard.state(), RunState::Paused | RunState::Empty);
+    let step = ui
+        .add_enabled(can_step && (loaded || error.is_none()), small("Step", 48.0))
+        .on_hover_text("One update, then pause (right arrow)")
+        .on_disabled_hover_text("Pause first, then go step by step");
+    if step.clicked() {
+        if loaded {
+            out.push(Command::Step);
+        } else {
+            view.draft.start(true, out);
+            out.push(Command::Step);
+        }
+    }
+    let stop = ui
+        .add_enabled(loaded, small("Stop", 48.0))
+        .on_hover_text("Save the run and close it")
+        .on_disabled_hover_text("No run is loaded");
+    if stop.clicked() {
+        out.push(Command::Stop);
+    }
+    let possible = loaded && error.is_none() && action != Primary::Restart;
+    restart(ui, heard, view, out, possible);
+}
+
+/// A new run of the draft; suggested when it differs from the run that is loaded.
+fn restart(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>, enabled: bool) {
+    let news = view.draft.news(heard);
+    let mut text = RichText::new("Restart");
+    if !news.is_empty() {
+        text = text.color(ui.visuals().warn_fg_color);
+    }
+    let lines: Vec<String> = news
+        .iter()
+        .map(|entry| {
+            let shown = |value: &Option<String>| value.clone().unwrap_or("nothing".into());
+            format!(
+                "{}: {} → {}",
+                entry.key,
+                shown(&entry.left),
+                shown(&entry.right)
+            )
+        })
+        .take(8)
+        .collect();
+    let hint = if lines.is_empty() {
+        "Save this run and begin a new one of the same configuration".to_owned()
+    } else {
+        format!(
+            "The configuration was changed; it counts for a new run:\n{}",
+            lines.join("\n")
+        )
+    };
+    let button = Button::new(text).min_size(vec2(62.0, 28.0));
+    let button = ui
+        .add_enabled(enabled, button)
+        .on_hover_text(hint)
+        .on_disabled_hover_text("There is no run to replace");
+    if button.clicked() {
+        view.draft.start(false, out);
+    }
+}
+
+fn save_button(ui: &mut Ui, heard: &Heard, out: &mut Vec<Command>) {
+    let hint = match &heard.saved {
+        Some((step, path)) => format!("Write a checkpoint (Ctrl+S). Last: step {step}, {path}"),
+        None => "Write a checkpoint (Ctrl+S)".to_owned(),
+    };
+    let button = ui
+        .add_enabled(heard.run.is_some(), Button::new("Save"))
+        .on_hover_text(hint)
+        .on_disabled_hover_text("No run is loaded");
+    if button.clicked() {
+        out.push(Command::Save);
+    }
+}
+
+fn open_button(ui: &mut Ui, view: &mut View) {
+    let button = ui
+        .button("Open…")
+        .on_hover_text("Look into a run on disk, and go on with it");
+    if button.clicked() {
+        view.dialogs.ask(Purpose::OpenRun, Wish::OpenFolder);
+    }
+}

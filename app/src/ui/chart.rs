@@ -47,8 +47,10 @@ pub(super) struct Lens {
     pub(super) hovered: Option<f64>,
     /// Where a chart was clicked.
     pub(super) clicked: Option<f64>,
-    /// A part was selected.
+    /// The part that the pointer spans, while its button is down.
     pub(super) selected: Option<(f64, f64)>,
+    /// The button was let go.
+    pub(super) finished: bool,
     /// The whole was asked for.
     pub(super) whole: bool,
 }
@@ -98,6 +100,7 @@ impl Lens {
             hovered: None,
             clicked: None,
             selected: None,
+            finished: false,
             whole: false,
         }
     }
@@ -449,7 +452,8 @@ impl Chart<'_> {
         if plot.clicked() {
             lens.clicked = plot.interact_pointer_pos().map(x).or(lens.clicked);
         }
-        if plot.dragged() || plot.drag_stopped() {
+        lens.finished |= plot.drag_stopped();
+        if plot.dragged() {
             let origin = ui.input(|input| input.pointer.press_origin());
             let here = plot.interact_pointer_pos();
             lens.selected = origin
@@ -489,7 +493,13 @@ impl Trace<'_> {
             .flat_map(|line| line.split(|point| log && point[1] <= 0.0));
         for piece in pieces.filter(|piece| !piece.is_empty()) {
             let points = piece.iter().map(|&[x, y]| [lens.to_plot(x), value(y)]);
-            let points: Vec<[f64; 2]> = points.collect();
+            let mut points: Vec<[f64; 2]> = points.collect();
+            // Updates are read back several at a time, with one time for all: a line goes through the last of them.
+            if self.style != Style::Thin {
+                points.reverse();
+                points.dedup_by_key(|point| point[0]);
+                points.reverse();
+            }
             if few || points.len() == 1 {
                 dots.extend_from_slice(&points);
             }

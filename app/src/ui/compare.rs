@@ -224,6 +224,8 @@ impl Compare {
     fn table(&mut self, ui: &mut Ui, runs: &[Run<'_>], view: &mut View) {
         let dark = ui.visuals().dark_mode;
         let mono = FontId::monospace(TextStyle::Small.resolve(ui.style()).size);
+        // What the other columns leave.
+        let width = (ui.available_width() - 216.0).clamp(64.0, 320.0);
         let names = &self.differing.1;
         let looks = &mut self.looks;
         ScrollArea::horizontal().id_salt("table").show(ui, |ui| {
@@ -236,7 +238,7 @@ impl Compare {
                         ("", ""),
                         ("run", "What differs in its configuration"),
                         ("steps", "Updates done"),
-                        ("val", "Last validation loss; nats"),
+                        ("val loss", "Last validation loss; nats"),
                         ("best", "Lowest validation loss; nats"),
                         ("tok/s", "Tokens per second, lately"),
                         ("", ""),
@@ -258,9 +260,8 @@ impl Compare {
                         let text = if run.current { text.strong() } else { text };
                         let text = if look.hidden { text.weak() } else { text };
                         let label = egui::Label::new(text).truncate();
-                        let width = (ui.ctx().content_rect().width() * 0.2).clamp(84.0, 220.0);
                         ui.scope(|ui| {
-                            ui.set_max_width(width);
+                            ui.set_width(width);
                             let about = if run.current {
                                 "the run that is loaded"
                             } else {
@@ -282,7 +283,7 @@ impl Compare {
                             speed.map_or_else(|| "—".into(), format::short),
                         ];
                         for cell in cells {
-                            ui.label(RichText::new(cell).font(mono.clone()));
+                            right(ui, RichText::new(cell).font(mono.clone()));
                         }
                         let mut seen = !look.hidden;
                         let check = ui
@@ -387,7 +388,7 @@ impl Compare {
             traces,
         };
         chart.show(ui, &mut lens);
-        curves::answer(ui, &lens, heard, view, (&mut self.band, &mut self.reading));
+        curves::answer(&lens, heard, view, (&mut self.band, &mut self.reading));
     }
 
     /// The differences of the configurations, and nothing else of them.
@@ -449,4 +450,10 @@ fn swatch(ui: &mut Ui, look: &mut Look, name: &str, dark: bool) {
     if response.on_hover_text("Another colour").clicked() {
         look.colour += 1;
     }
+}
+
+/// A number, or the head of a column of numbers, at the right end of its cell.
+fn right(ui: &mut Ui, text: RichText) -> egui::Response {
+    let layout = egui::Layout::right_to_left(egui::Align::Center);
+    ui.with_layout(layout, |ui| ui.label(text)).inner
 }

@@ -118,7 +118,7 @@ impl Curves {
         let gap = ui.spacing().item_spacing.y;
         let fixed = charts.len() as f32 * (chart::ABOVE + 2.0 * gap) + chart::BELOW + used;
         let shares: f32 = charts.iter().map(|(kind, _)| kind.share).sum();
-        let each = ((height - fixed) / shares).max(40.0);
+        let each = ((height - fixed) / shares).max(32.0);
         let count = charts.len();
         for (index, (kind, traces)) in charts.into_iter().enumerate() {
             let numbers = index + 1 == count;
@@ -135,7 +135,7 @@ impl Curves {
             };
             chart.show(ui, &mut lens);
         }
-        answer(ui, &lens, heard, view, (&mut self.band, &mut self.reading));
+        answer(&lens, heard, view, (&mut self.band, &mut self.reading));
     }
 }
 
@@ -150,7 +150,6 @@ pub(super) fn shown(heard: &Heard, view: &View) -> Option<f64> {
 
 /// Do what the pointer asked for in the charts: read, select a part, show all, go to a moment.
 pub(super) fn answer(
-    ui: &Ui,
     lens: &Lens,
     heard: &Heard,
     view: &mut View,
@@ -161,18 +160,14 @@ pub(super) fn answer(
     } else if std::mem::take(reading) {
         view.cursor = None;
     }
-    if let Some((a, b)) = lens.selected {
-        *band = Some((a, b));
-        if !ui.input(|input| input.pointer.any_down()) {
-            *band = None;
-            let (from, to) = lens.range();
-            // A slip of the hand is not a selection.
-            if (b - a).abs() > 0.01 * (to - from) {
-                view.scales.range = Some((a.min(b), a.max(b)));
-            }
+    if lens.selected.is_some() {
+        *band = lens.selected;
+    } else if let Some((a, b)) = band.take().filter(|_| lens.finished) {
+        let (from, to) = lens.range();
+        // A slip of the hand is not a selection.
+        if (b - a).abs() > 0.01 * (to - from) {
+            view.scales.range = Some((a.min(b), a.max(b)));
         }
-    } else {
-        *band = None;
     }
     if lens.whole {
         view.scales.range = None;

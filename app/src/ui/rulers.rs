@@ -19,11 +19,19 @@ pub struct Rulers {
     curves: Curves,
     samples: Samples,
     compare: Compare,
-    /// The comparison has just been opened.
+    /// The comparison was open in the last frame.
+    open: bool,
+    /// It is being opened.
     opening: bool,
 }
 
 impl Rulers {
+    /// How wide the column begins in a window of this width.
+    #[must_use]
+    pub(super) fn width(window: f32) -> f32 {
+        (0.26 * window).clamp(260.0, 360.0)
+    }
+
     /// What has to happen whether or not anything of this is on the screen: samples that are due. Call once a frame.
     pub fn tick(&mut self, heard: &Heard, out: &mut Vec<Command>) {
         self.samples.tick(heard, out);
@@ -49,9 +57,8 @@ impl Rulers {
                 .id_salt("compare")
                 .show_unindented(ui, |ui| self.compare.show(ui, heard, view, out));
             // It opens below the end of the column: go there while it grows.
-            if shown.header_response.clicked() {
-                self.opening = shown.openness < 0.5;
-            }
+            let open = shown.openness > 0.0;
+            self.opening |= open && !std::mem::replace(&mut self.open, open);
             if self.opening {
                 shown.header_response.scroll_to_me(Some(egui::Align::TOP));
                 self.opening = !shown.fully_open();

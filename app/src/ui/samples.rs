@@ -131,32 +131,37 @@ impl Samples {
 
     fn controls(&mut self, ui: &mut Ui, heard: &Heard, out: &mut Vec<Command>) {
         let small = |text: &str| RichText::new(text).small();
-        ui.horizontal(|ui| {
+        let size = egui::vec2(ui.available_width(), ui.spacing().interact_size.y);
+        // From the right, so that the field takes what the button leaves.
+        let layout = egui::Layout::right_to_left(egui::Align::Center);
+        ui.allocate_ui_with_layout(size, layout, |ui| {
             let ready = heard.run.is_some() && self.waiting.is_none();
             let text = if self.waiting.is_some() {
                 "Writing…"
             } else {
                 "Write now"
             };
-            let width = 74.0;
+            let button = egui::Button::new(text).min_size(egui::vec2(78.0, 0.0));
+            let button = ui.add_enabled(ready, button);
+            let help = match heard.run {
+                None => "Start a run first",
+                Some(_) => "The text before is not finished yet",
+            };
+            let button = button.on_disabled_hover_text(help);
             let edit = TextEdit::singleline(&mut self.prompt)
                 .hint_text("prompt; empty: a validation sequence")
-                .desired_width(ui.available_width() - width - ui.spacing().item_spacing.x - 8.0);
+                .desired_width(ui.available_width());
             let edit = ui
                 .add(edit)
                 .on_hover_text("The text that the model continues");
             let prompt = self.prompt.clone();
             edit.widget_info(|| {
-                let mut info = WidgetInfo::text_edit(true, "", prompt.as_str(), "prompt");
+                let mut info = WidgetInfo::text_edit(true, "", prompt.as_str(), "");
                 info.label = Some("Prompt".into());
                 info
             });
-            let button = egui::Button::new(text).min_size(egui::vec2(width, 0.0));
-            let button = ui.add_enabled(ready, button);
-            let button =
-                button.on_disabled_hover_text("Needs a run, and the text before to be finished");
             let enter = edit.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
-            if button.clicked() || (enter && ready) {
+            if ready && (button.clicked() || enter) {
                 self.ask(heard, out);
             }
         });

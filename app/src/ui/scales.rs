@@ -8,7 +8,8 @@ use super::view::{Axis, View};
 /// Draw them on two lines. `place` tells the controls of several panels apart.
 pub(super) fn show(ui: &mut Ui, view: &mut View, place: &str) {
     ui.push_id(place, |ui| {
-        ui.horizontal(|ui| {
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing.x = 4.0;
             let before = view.axis;
             for (axis, name, help) in [
                 (Axis::Step, "step", "Updates done"),

@@ -1,9 +1,9 @@
 //! The right column: curves, samples, compare.
 
-use braid_app::protocol::{Command, Event, Line, RunState, Sampled, Token};
-use braid_app::ui::{Heard, Moment, Rulers, Tab, View};
+use braid_app::protocol::{Command, Event, Line, RunInfo, RunState, Sampled, Token};
+use braid_app::ui::{Axis, Heard, Moment, Rulers, Tab, View};
 use egui::Theme;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, SnapshotResults};
 
 use super::harness::recorded;
@@ -114,12 +114,322 @@ fn runs_stand_side_by_side() {
     let mut harness = column([360.0, 560.0], Theme::Dark, state);
     harness.run_steps(4);
     harness.snapshot("compare_dark");
-    // The smooth training losses in the same axes.
+}
+
+#[test]
+fn runs_are_hidden_removed_and_added() {
+    let state = Column {
+        tab: Some(Tab::Compare),
+        ..trained()
+    };
+    let mut harness = column([360.0, 560.0], Theme::Dark, state);
+    harness.run_steps(4);
+    // The same runs by their training losses.
     harness.get_by_label("training loss").click();
+    harness.run_steps(4);
+    let chart = |harness: &Harness<'static, Column>| {
+        let node = harness.get_by_label_contains("Training loss in nats");
+        node.accesskit_node().label().unwrap_or_default()
+    };
+    assert!(
+        chart(&harness).contains("standard 0.07"),
+        "{}",
+        chart(&harness)
+    );
+    harness.get_by_label("Show standard").click();
+    harness.run_steps(4);
+    assert!(!chart(&harness).contains("standard"), "{}", chart(&harness));
+    harness.get_by_label("Remove delta").click();
+    harness.run_steps(2);
+    assert_eq!(harness.state().view.forget, ["runs/delta-recall"]);
+    // The window does this after each frame.
+    harness.state_mut().heard.forget("runs/delta-recall");
+    harness.run_steps(4);
+    assert!(harness.query_by_label("Remove delta").is_none());
+    // A run from disk.
+    harness
+        .get_by_label("Folder of a run to compare with")
+        .focus();
+    harness.run_steps(2);
+    harness
+        .get_by_label("Folder of a run to compare with")
+        .type_text("runs/other");
+    harness.run_steps(2);
+    harness.get_by_label("Add run").click();
+    harness.run_steps(2);
+    let folder = "runs/other".to_owned();
+    assert_eq!(harness.state().sent, [Command::History { folder }]);
+    let failed = Event::Failed {
+        what: "history".into(),
+        message: "no such folder".into(),
+        field: None,
+    };
+    harness.state_mut().heard.hear(failed);
+    harness.run_steps(2);
+    assert!(harness.query_by_label("no such folder").is_some());
+}
+
+#[test]
+fn a_text_is_written_on_demand_and_by_the_clock() {
+    let mut harness = column(
+        [360.0, 300.0],
+        Theme::Light,
+        Column {
+            tab: Some(Tab::Samples),
+            ..trained()
+        },
+    );
+    harness.run_steps(2);
+    harness.get_by_label("Prompt").focus();
+    harness.run_steps(2);
+    harness.get_by_label("Prompt").type_text("k1");
+    harness.run_steps(2);
+    harness.get_by_label("Write now").click();
+    harness.run_steps(2);
+    let asked = Command::Sample {
+        prompt: "k1".into(),
+        tokens: 64,
+        temperature: 0.8,
+        seed: 1,
+    };
+    assert_eq!(harness.state().sent, [asked]);
+    // Until it has come, there is no second question.
+    assert!(harness.query_by_label("Write now").is_none());
+    harness.state_mut().heard.hear(sampled(200));
+    harness.get_by_label("write every").click();
+    harness.run_steps(4);
+    assert_eq!(harness.state().sent.len(), 2);
+    harness.state_mut().heard.hear(sampled(200));
+    harness.run_steps(4);
+    assert_eq!(harness.state().sent.len(), 2, "one text per interval");
+    // Paused runs write nothing by themselves.
+    let train = |step| Line::Train {
+        step,
+        loss: Some(0.3),
+        lr: Some(1e-4),
+        grad_norm: Some(1.0),
+        tokens: 768 * step,
+        tokens_per_s: None,
+        seconds: None,
+    };
+    harness
+        .state_mut()
+        .heard
+        .hear(Event::State(RunState::Paused));
+    harness
+        .state_mut()
+        .heard
+        .hear(Event::Lines(vec![train(300)]));
+    harness.run_steps(4);
+    assert_eq!(harness.state().sent.len(), 2);
+    harness
+        .state_mut()
+        .heard
+        .hear(Event::State(RunState::Running));
+    harness.run_steps(4);
+    assert_eq!(harness.state().sent.len(), 3);
+}
+
+#[test]
+fn a_token_tells_its_probability() {
+    let mut harness = column(
+        [360.0, 260.0],
+        Theme::Light,
+        Column {
+            tab: Some(Tab::Samples),
+            ..trained()
+        },
+    );
+    harness.run_steps(2);
+    harness.get_by_label("colour by probability").click();
+    harness.run_steps(2);
+    let text = "k3 = v7 ; k1 = v2 ; k3 → v7 ; k1 → v2 ; k9 → v4";
+    let rect = harness
+        .get_all_by_label(text)
+        .next()
+        .expect("a text")
+        .rect();
+    // Monospace: the 46th of 47 characters.
+    let at = rect.left_center() + egui::vec2(0.977 * 312.0, 0.0);
+    harness.hover_at(at);
+    harness.run_steps(40);
+    harness.snapshot("samples_light");
+    assert!(
+        harness
+            .query_by_label_contains("\"v4\"  probability < 0.1 %")
+            .is_some()
+    );
+}
+
+#[test]
+fn charts_are_read_and_clicked_together() {
+    let mut harness = column([360.0, 760.0], Theme::Dark, trained());
+    harness.run_steps(4);
+    let label = |harness: &Harness<'static, Column>, chart: &str| {
+        harness
+            .get_by_label_contains(chart)
+            .accesskit_node()
+            .label()
+            .unwrap_or_default()
+    };
+    assert!(label(&harness, "Loss in nats").contains("newest"));
+    let rect = harness.get_by_label_contains("Speed in tokens/s").rect();
+    harness.hover_at(rect.center());
+    harness.run_steps(4);
+    for chart in [
+        "Loss in nats",
+        "Gradient norm in",
+        "Learning rate in",
+        "Speed in",
+    ] {
+        let label = label(&harness, chart);
+        assert!(
+            label.contains("step 10") || label.contains("step 9"),
+            "{label}"
+        );
+    }
+    let before = harness.state().view.moment;
+    harness.get_by_label_contains("Speed in tokens/s").click();
+    harness.run_steps(4);
+    assert_eq!(before, Moment::Live);
+    let Moment::At(index) = harness.state().view.moment else {
+        panic!("a click goes to a moment");
+    };
+    let step = harness.state().heard.frames()[index].step;
+    assert!((90..=110).contains(&step), "{step}");
+    // Away from the charts, the newest values are read again.
+    harness.hover_at(egui::pos2(2.0, 2.0));
+    harness.run_steps(4);
+    assert!(label(&harness, "Loss in nats").contains("newest"));
+}
+
+#[test]
+fn a_part_is_selected_by_dragging() {
+    let mut harness = column([360.0, 760.0], Theme::Dark, trained());
+    harness.run_steps(4);
+    let rect = harness.get_by_label_contains("Loss in nats").rect();
+    harness.drag_at(rect.lerp_inside(egui::vec2(0.25, 0.5)));
+    harness.hover_at(rect.lerp_inside(egui::vec2(0.4, 0.5)));
+    harness.run_steps(2);
+    harness.hover_at(rect.lerp_inside(egui::vec2(0.5, 0.5)));
+    harness.run_steps(2);
+    harness.drop_at(rect.lerp_inside(egui::vec2(0.5, 0.5)));
+    harness.run_steps(4);
+    let (from, to) = harness.state().view.scales.range.expect("a part");
+    assert!(
+        (from - 50.0).abs() < 8.0 && (to - 100.0).abs() < 8.0,
+        "{from} {to}"
+    );
+    harness.get_by_label("all").click();
+    harness.run_steps(2);
+    assert_eq!(harness.state().view.scales.range, None);
+}
+
+#[test]
+fn losses_that_are_not_finite_are_gaps_on_any_axis() {
+    let mut state = trained();
+    let lines = (201..=300).map(|step| Line::Train {
+        step,
+        loss: (!(220..240).contains(&step)).then_some(0.4),
+        lr: Some(1e-4),
+        grad_norm: Some(2.0),
+        tokens: 768 * step,
+        tokens_per_s: Some(15_000.0),
+        seconds: Some(14.0 + 0.1 * step as f64),
+    });
+    state.heard.hear(Event::Lines(lines.collect()));
+    state.view.axis = Axis::Time;
+    (state.view.scales.log_x, state.view.scales.log_y) = (true, true);
+    let mut harness = column(
+        [360.0, 440.0],
+        Theme::Light,
+        Column {
+            tab: Some(Tab::Curves),
+            ..state
+        },
+    );
+    harness.run_steps(4);
+    harness.snapshot("curves_log_light");
+}
+
+#[test]
+fn an_empty_column_says_what_will_come() {
+    let mut harness = column([260.0, 600.0], Theme::Light, Column::default());
     harness.run_steps(4);
     assert!(
         harness
-            .query_by_label_contains("Training loss in nats, newest: dar 0.")
+            .query_by_label_contains("appear here with the first update")
             .is_some()
     );
+    assert!(
+        harness
+            .query_by_label_contains("Start a run first")
+            .is_some()
+    );
+    harness.snapshot("rulers_empty_light");
+}
+
+#[test]
+fn a_run_that_is_followed_by_another_stays_for_comparison() {
+    let mut heard = heard(recorded("dar"));
+    assert_eq!(heard.others.len(), 2);
+    let next = |folder: &str| {
+        let run = RunInfo {
+            folder: folder.into(),
+            steps: 10,
+            ..RunInfo::default()
+        };
+        Event::Ready(Box::new(run))
+    };
+    heard.hear(Event::State(RunState::Empty));
+    assert!(heard.run.is_none() && !heard.series.loss.is_empty());
+    heard.hear(next("runs/next"));
+    assert_eq!(heard.others.len(), 3);
+    assert_eq!(heard.others[2].folder, "runs/dar-recall");
+    assert_eq!(heard.others[2].series.loss.len(), 200);
+    assert!(heard.series.loss.is_empty());
+    // Opened again, or never trained: nothing to keep.
+    heard.hear(next("runs/next"));
+    assert_eq!(heard.others.len(), 3);
+}
+
+#[test]
+fn time_goes_on_where_an_earlier_process_ended() {
+    let train = |step: u64, seconds: f64| Line::Train {
+        step,
+        loss: Some(1.0),
+        lr: None,
+        grad_norm: None,
+        tokens: step,
+        tokens_per_s: None,
+        seconds: Some(seconds),
+    };
+    let lines = vec![
+        train(1, 5.0),
+        train(2, 10.0),
+        train(3, 1.0),
+        train(4, 2.0),
+        train(3, 0.5),
+    ];
+    let mut heard = Heard::default();
+    heard.hear(Event::Lines(lines));
+    let seconds: Vec<f64> = heard
+        .series
+        .loss
+        .iter()
+        .map(|point| point.seconds)
+        .collect();
+    assert_eq!(seconds, [5.0, 10.0, 10.5]);
+}
+
+#[test]
+fn the_comparison_comes_into_sight_when_it_is_opened() {
+    let mut harness = column([360.0, 760.0], Theme::Dark, trained());
+    harness.run_steps(4);
+    harness.get_by_label("Compare · 3 runs").click();
+    harness.run_steps(40);
+    let chart = harness
+        .get_by_label_contains("Validation loss in nats")
+        .rect();
+    assert!(chart.top() > 0.0 && chart.bottom() < 760.0, "{chart}");
 }

@@ -125,7 +125,7 @@ impl Lens {
 
     /// Marks of the horizontal axis in units of the plot, and the words for each.
     fn marks(&self, width: f32) -> Vec<(f64, String)> {
-        let count = (width / 70.0).clamp(2.0, 10.0) as usize;
+        let count = (width / 56.0).clamp(2.0, 10.0) as usize;
         if self.log_x {
             let marks = ticks::logarithmic(self.shown(), count).into_iter();
             return marks

@@ -26,12 +26,6 @@ pub struct Rulers {
 }
 
 impl Rulers {
-    /// How wide the column begins in a window of this width.
-    #[must_use]
-    pub(super) fn width(window: f32) -> f32 {
-        (0.26 * window).clamp(260.0, 360.0)
-    }
-
     /// What has to happen whether or not anything of this is on the screen: samples that are due. Call once a frame.
     pub fn tick(&mut self, heard: &Heard, out: &mut Vec<Command>) {
         self.samples.tick(heard, out);

@@ -29,23 +29,23 @@ pub(super) fn show(ui: &mut Ui, view: &mut View, place: &str) {
                 .on_hover_text("Logarithmic horizontal axis");
             ui.toggle_value(&mut scales.log_y, RichText::new("log y").small())
                 .on_hover_text("Logarithmic losses and norms");
-            // Always there, so that nothing moves when a part is selected.
-            let whole = Button::new(RichText::new("all").small());
-            let help = "Show the whole training (or double-click in a chart; drag in a chart to look at a part)";
-            let whole = ui.add_enabled(scales.range.is_some(), whole);
-            if whole.on_hover_text(help).on_disabled_hover_text("Drag in a chart to look at a part of it").clicked() {
-                scales.range = None;
-            }
         });
         ui.horizontal(|ui| {
-            let label = ui.label(RichText::new("smooth over").small());
-            ui.spacing_mut().slider_width = (ui.available_width() - 100.0).clamp(40.0, 140.0);
+            let label = ui.label(RichText::new("smooth").small());
+            ui.spacing_mut().slider_width = (ui.available_width() - 128.0).clamp(30.0, 140.0);
             let slider = Slider::new(&mut view.scales.smooth, 1.0..=1000.0)
                 .logarithmic(true)
                 .integer()
                 .suffix(" updates");
             let help = "Exponential moving average over about so many updates; 1: as recorded";
             ui.add(slider).on_hover_text(help).labelled_by(label.id);
+            // Always there, so that nothing moves when a part is selected.
+            let whole = Button::new(RichText::new("all").small());
+            let help = "Show the whole training (or double-click in a chart; drag in a chart to look at a part)";
+            let whole = ui.add_enabled(view.scales.range.is_some(), whole);
+            if whole.on_hover_text(help).on_disabled_hover_text("Drag in a chart to look at a part of it").clicked() {
+                view.scales.range = None;
+            }
         });
     });
 }

@@ -473,7 +473,7 @@ fn name(command: &Command) -> &'static str {
         Command::Save => "save",
         Command::Peek { .. } => "look inside",
         Command::Open { .. } => "open",
-        Command::History { .. } => "compare",
+        Command::History { .. } => "history",
         Command::Sample { .. } => "sample",
         Command::Trace { .. } => "trace",
         Command::Intervene { .. } => "intervene",

@@ -1,5 +1,6 @@
 //! The command line. Only this module prints and decides how the process ends.
 
+mod dialogs;
 mod doctor;
 mod eval;
 mod inspect;

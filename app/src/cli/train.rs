@@ -69,6 +69,9 @@ pub(super) struct TrainArgs {
     /// Print parameters, memory and kernel calls; train nothing
     #[arg(long)]
     dry_run: bool,
+    /// Train in the window
+    #[arg(long, conflicts_with_all = ["json", "dry_run", "until", "out"])]
+    ui: bool,
     /// Print one JSON object a line instead of text
     #[arg(long)]
     json: bool,
@@ -76,6 +79,8 @@ pub(super) struct TrainArgs {
 
 pub(super) fn run(args: &TrainArgs) -> Outcome {
     match &args.resume {
+        Some(folder) if args.ui => super::ui::open_run(folder, &args.device.device),
+        None if args.ui => super::ui::with(&configuration(args)?, &args.device.device, true),
         Some(folder) => resume(args, folder),
         None => begin(args),
     }

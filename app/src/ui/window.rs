@@ -20,6 +20,7 @@ use super::setup::Setup;
 use super::status::Status;
 use super::view::{Tab, View};
 use super::{shortcuts, theme};
+use crate::form::Edits;
 use crate::protocol::{Command, Event};
 
 /// From this width on, in points, there are side columns.
@@ -53,6 +54,8 @@ pub struct Window {
     styled: Option<bool>,
     /// Devices were asked for.
     greeted: bool,
+    /// What to ask for first.
+    first: Vec<Command>,
     /// Do not measure how long painting takes, so that pictures are the same every time.
     timeless: bool,
 }
@@ -70,6 +73,37 @@ impl Window {
     #[must_use]
     pub fn with_host(mut self, host: Box<dyn Host>) -> Self {
         self.host = Some(host);
+        self
+    }
+
+    /// Begin with this configuration instead of the first preset, and train it at once if `start`.
+    ///
+    /// # Errors
+    /// If it is not TOML.
+    pub fn with_draft(mut self, toml: &str, device: &str, start: bool) -> Result<Self, String> {
+        self.view.draft.edits = Edits::from_toml(toml)?;
+        self.view.draft.device = device.into();
+        if start {
+            self.view.draft.start(false, &mut self.first);
+        }
+        Ok(self)
+    }
+
+    /// Train on this device.
+    #[must_use]
+    pub fn on_device(mut self, device: &str) -> Self {
+        self.view.draft.device = device.into();
+        self
+    }
+
+    /// Open this run first.
+    #[must_use]
+    pub fn with_run(mut self, folder: &str, device: &str) -> Self {
+        self.view.draft.device = device.into();
+        self.first.push(Command::Open {
+            folder: folder.into(),
+            device: device.into(),
+        });
         self
     }
 
@@ -104,6 +138,7 @@ impl Window {
         if !std::mem::replace(&mut self.greeted, true) && self.heard.devices.is_empty() {
             out.push(Command::Devices);
         }
+        out.append(&mut self.first);
         self.dropped(ui);
         shortcuts::take(ui, &self.heard, &mut self.view, &mut out);
         self.rulers.tick(&self.heard, &mut out);

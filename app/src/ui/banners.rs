@@ -4,6 +4,7 @@ use egui::{RichText, Sides, Ui};
 
 use super::format::grouped;
 use super::heard::Heard;
+use super::host::{Answer, Purpose};
 use super::theme;
 use super::view::{Tab, View};
 use crate::protocol::{Command, Event, RunState};
@@ -80,6 +81,13 @@ impl Banners {
         {
             diverged(ui, (*step, tensor.as_deref(), message, *good), out);
         }
+        if let Some(Answer::Failed(message)) = view.dialogs.take(Purpose::Export) {
+            self.failure = Some(Failure {
+                what: "export".into(),
+                message,
+                field: None,
+            });
+        }
         self.failed(ui, view, out);
         if let Some(message) = &self.lost {
             let edge = ui.visuals().warn_fg_color;
@@ -106,6 +114,7 @@ impl Banners {
                 "start" => "The run could not be started".to_owned(),
                 "open" => "The run could not be opened".to_owned(),
                 "peek" | "history" => "The folder could not be read".to_owned(),
+                "export" => "The file could not be written".to_owned(),
                 "save" => "The checkpoint could not be written".to_owned(),
                 "set" => "The field was not changed".to_owned(),
                 "step" => "The step could not be made".to_owned(),
@@ -188,7 +197,11 @@ fn diverged(
                     "Rewind to step {} with half the learning rate",
                     grouped(good)
                 );
-                if ui.button(text).clicked() {
+                let text = RichText::new(text).color(egui::Color32::WHITE).strong();
+                if ui
+                    .add(egui::Button::new(text).fill(theme::ACCENT))
+                    .clicked()
+                {
                     out.push(Command::Rewind { lr_factor: 0.5 });
                 }
             }

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use braid_app::backend::{Backend, Surroundings};
 use braid_app::protocol::{Command, DeviceInfo, Event};
 use braid_app::ui::Window;
+use braid_app::ui::host::{Answer, Host, Purpose, Wish};
 use egui::Theme;
 use egui_kittest::Harness;
 
@@ -28,6 +29,29 @@ pub(crate) fn recorded(name: &str) -> Vec<Event> {
     let text = std::fs::read_to_string(&path).expect("recorded events");
     let event = |line: &str| serde_json::from_str(line).expect("an event");
     text.lines().map(event).collect()
+}
+
+/// Answers each dialog at once with what is given.
+struct Quick(Vec<Answer>, Vec<(Purpose, Answer)>);
+
+impl Host for Quick {
+    fn ask(&mut self, purpose: Purpose, _: Wish) {
+        if let Some(answer) = self.0.pop() {
+            self.1.push((purpose, answer));
+        }
+    }
+
+    fn poll(&mut self) -> Option<(Purpose, Answer)> {
+        self.1.pop()
+    }
+}
+
+impl Desk {
+    /// The next dialog is answered like this.
+    pub(crate) fn answer_dialog(&mut self, answer: Answer) {
+        let window = std::mem::take(&mut self.window);
+        self.window = window.with_host(Box::new(Quick(vec![answer], Vec::new())));
+    }
 }
 
 /// A window of this size that has heard `events`.

@@ -1,5 +1,6 @@
 //! The window, drawn without a screen: from events that a real training gave.
 
+mod acts;
 mod first_start;
 mod harness;
 mod rulers;

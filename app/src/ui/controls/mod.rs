@@ -142,7 +142,7 @@ impl Controls {
             ui.checkbox(&mut view.log, "Log");
             ui.separator();
             ui.label(RichText::new("Appearance").weak());
-            egui::widgets::global_theme_preference_buttons(ui);
+            appearance(ui);
             ui.checkbox(&mut view.calm, "No animations");
             ui.separator();
             if ui.button("Keyboard shortcuts (F1)").clicked() {
@@ -157,6 +157,21 @@ impl Controls {
         menu.response
             .widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "menu"));
     }
+}
+
+/// Dark, light, or as the system has it.
+fn appearance(ui: &mut Ui) {
+    let mut preference = ui.ctx().options(|options| options.theme_preference);
+    ui.horizontal(|ui| {
+        for (value, name) in [
+            (egui::ThemePreference::System, "System"),
+            (egui::ThemePreference::Dark, "Dark"),
+            (egui::ThemePreference::Light, "Light"),
+        ] {
+            ui.selectable_value(&mut preference, value, name);
+        }
+    });
+    ui.ctx().set_theme(preference);
 }
 
 /// What is trained, in a few words.
@@ -217,9 +232,14 @@ fn buttons(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) 
     let starts = matches!(action, Primary::Start | Primary::Restart);
     let waits = matches!(action, Primary::Wait(_));
     let enabled = !waits && !(starts && error.is_some());
-    let button = Button::new(RichText::new(text).color(egui::Color32::WHITE).strong())
-        .fill(theme::ACCENT)
-        .min_size(vec2(96.0, 28.0));
+    let mut button = Button::new(text).min_size(vec2(96.0, 28.0));
+    // After a loss that is not finite the primary action stands in the banner.
+    if !matches!(heard.state(), RunState::Diverged { good: Some(_), .. }) {
+        let white = RichText::new(text).color(egui::Color32::WHITE).strong();
+        button = Button::new(white)
+            .fill(theme::ACCENT)
+            .min_size(vec2(96.0, 28.0));
+    }
     let button = ui.add_enabled(enabled, button).on_hover_text(hint);
     let button = match (&action, &error) {
         (Primary::Wait(stage), _) => {
@@ -261,8 +281,14 @@ fn buttons(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) 
     if stop.clicked() {
         out.push(Command::Stop);
     }
-    let possible = loaded && error.is_none() && action != Primary::Restart;
-    restart(ui, heard, view, out, possible);
+    // Once is enough, but its place is kept.
+    let once = action != Primary::Restart;
+    ui.scope(|ui| {
+        if !once {
+            ui.set_invisible();
+        }
+        restart(ui, heard, view, out, once && loaded && error.is_none());
+    });
 }
 
 /// A new run of the draft; suggested when it differs from the run that is loaded.

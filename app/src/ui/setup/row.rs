@@ -30,6 +30,9 @@ fn help(field: &Field) -> String {
         field.range(),
         field.default_words()
     );
+    if !field.unit.is_empty() {
+        text += &format!(" · in {}", field.unit);
+    }
     if !field.source.is_empty() {
         text += &format!("\n{}", field.source);
     }
@@ -77,7 +80,8 @@ impl Row<'_> {
                 // Marks first: the unit takes what is left.
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                     self.marks(ui, field);
-                    if !field.unit.is_empty() {
+                    // Without room for a word, it is in the help.
+                    if !field.unit.is_empty() && ui.available_width() > 34.0 {
                         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                             let unit = RichText::new(field.unit).weak().small();
                             ui.add(Label::new(unit).truncate())

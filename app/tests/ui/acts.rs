@@ -1,0 +1,293 @@
+//! What a person does to the window, and what is asked of the engine then.
+
+use braid_app::protocol::{Command, Event, Peek, RunState};
+use braid_app::ui::host::Answer;
+use egui::{Key, Modifiers, Theme, ViewportEvent, ViewportId};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+
+use super::harness::{Desk, answer_checks, desk, devices, recorded};
+
+const LARGE: [f32; 2] = [1400.0, 900.0];
+const SMALL: [f32; 2] = [900.0, 600.0];
+
+/// A window in which a run is loaded, in this state.
+fn loaded(size: [f32; 2], theme: Theme, state: RunState) -> Harness<'static, Desk> {
+    let mut events = vec![devices()];
+    events.extend(recorded("dar"));
+    events.push(Event::State(state));
+    let mut harness = desk(size, theme, events);
+    harness.run_steps(4);
+    answer_checks(&mut harness);
+    harness.state_mut().sent.clear();
+    harness
+}
+
+fn sent(harness: &Harness<'_, Desk>) -> Vec<Command> {
+    let questions = |command: &&Command| !matches!(command, Command::Check { .. });
+    let sent = harness.state().sent.iter();
+    sent.filter(questions).cloned().collect()
+}
+
+fn diverged() -> RunState {
+    RunState::Diverged {
+        step: 137,
+        tensor: Some("model.layers.3.mlp.down_proj.weight".into()),
+        message: "The loss of step 137 is not finite: the learning rate is probably too high."
+            .into(),
+        good: Some(100),
+    }
+}
+
+#[test]
+fn keys_pause_resume_step_and_save() {
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Running);
+    harness.key_press(Key::Space);
+    harness.run_steps(2);
+    assert_eq!(sent(&harness), [Command::Pause]);
+    harness
+        .state_mut()
+        .window
+        .hear(Event::State(RunState::Paused));
+    harness.run_steps(2);
+    harness.state_mut().sent.clear();
+    harness.key_press(Key::ArrowRight);
+    harness.key_press(Key::Space);
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    harness.run_steps(6);
+    assert_eq!(
+        sent(&harness),
+        [Command::Step, Command::Resume, Command::Save]
+    );
+    harness.key_press(Key::F1);
+    harness.run_steps(2);
+    harness.get_by_label("write a checkpoint");
+}
+
+#[test]
+fn a_run_can_be_paused_with_tab_and_enter_alone() {
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Running);
+    for _ in 0..80 {
+        if harness.get_by_label("Pause").is_focused() {
+            break;
+        }
+        harness.key_press(Key::Tab);
+        harness.run_steps(2);
+    }
+    harness.key_press(Key::Enter);
+    harness.run_steps(2);
+    assert_eq!(sent(&harness), [Command::Pause]);
+}
+
+#[test]
+fn a_loss_that_is_not_finite_offers_a_rewind() {
+    let mut harness = loaded(SMALL, Theme::Light, diverged());
+    harness.snapshot("diverged_light_900x600");
+    harness
+        .get_by_label("Rewind to step 100 with half the learning rate")
+        .click();
+    harness.run_steps(2);
+    assert_eq!(sent(&harness), [Command::Rewind { lr_factor: 0.5 }]);
+}
+
+#[test]
+fn a_configuration_that_cannot_run_says_which_field() {
+    let mut harness = desk(SMALL, Theme::Dark, Vec::new());
+    harness.run_steps(4);
+    // No GPU either: two things to be said in a small window.
+    let mut list = devices();
+    if let Event::Devices { list, auto } = &mut list {
+        list.remove(0);
+        *auto = "CPU, 8 threads (no GPU was found)".into();
+    }
+    let desk = harness.state_mut();
+    desk.window.hear(list);
+    desk.window.view.draft.edits.set("model.heads", 3.into());
+    desk.sent.clear();
+    harness.run_steps(4);
+    answer_checks(&mut harness);
+    harness.get_by_label("Go to field: heads").click();
+    harness.run_steps(6);
+    harness.snapshot("cannot_run_dark_900x600");
+    assert!(
+        harness.get_by_label("heads").is_focused()
+            || harness.get_all_by_label("heads").any(|n| n.is_focused())
+    );
+    harness.state_mut().sent.clear();
+    harness.get_by_label("Start").click();
+    harness.run_steps(2);
+    assert_eq!(sent(&harness), []);
+    // Three heads of a width that three divides can run.
+    let desk = harness.state_mut();
+    desk.window.view.draft.edits.set("model.width", 96.into());
+    harness.run_steps(4);
+    answer_checks(&mut harness);
+    harness.get_by_label("Start").click();
+    harness.run_steps(2);
+    assert!(matches!(sent(&harness)[..], [Command::Start { .. }]));
+}
+
+#[test]
+fn a_wish_that_failed_leads_to_its_field() {
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Paused);
+    harness.state_mut().window.hear(Event::Failed {
+        what: "set".into(),
+        message: "train.lr: is -1; it must be more than 0".into(),
+        field: Some("train.lr".into()),
+    });
+    harness.run_steps(2);
+    harness.get_by_label("The field was not changed");
+    harness.get_by_label("Go to field").click();
+    harness.run_steps(8);
+    // Its group was folded.
+    harness.get_by_label("batch");
+    assert!(harness.query_by_label("Go to field").is_none());
+}
+
+#[test]
+fn a_safe_field_is_applied_and_another_one_suggests_a_restart() {
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Running);
+    let edits = &mut harness.state_mut().window.view.draft.edits;
+    edits.set("train.steps", 300.into());
+    edits.set("model.layers", 6.into());
+    harness.run_steps(4);
+    answer_checks(&mut harness);
+    harness.get_by_label("locked");
+    harness.get_by_label("apply").click_accesskit();
+    harness.run_steps(2);
+    let key = "train.steps".to_owned();
+    let value = "300".to_owned();
+    assert_eq!(sent(&harness), [Command::Set { key, value }]);
+    harness.state_mut().sent.clear();
+    harness.get_by_label("Restart").click();
+    harness.run_steps(2);
+    let [Command::Start { draft, .. }] = &sent(&harness)[..] else {
+        panic!("{:?}", sent(&harness));
+    };
+    assert!(draft.toml.contains("layers = 6"), "{}", draft.toml);
+}
+
+#[test]
+fn a_run_is_looked_into_before_it_is_opened() {
+    let mut harness = loaded(SMALL, Theme::Dark, RunState::Paused);
+    let folder = "runs/delta-recall".to_owned();
+    harness
+        .state_mut()
+        .answer_dialog(Answer::Folder(folder.clone()));
+    harness.get_by_label("menu").click();
+    harness.run_steps(3);
+    harness.get_by_label("Open a run …").click();
+    harness.run_steps(3);
+    assert_eq!(
+        sent(&harness),
+        [Command::Peek {
+            folder: folder.clone()
+        }]
+    );
+    let other = recorded("dar").into_iter().find_map(|event| match event {
+        Event::History { toml, .. } => Some(toml),
+        _ => None,
+    });
+    harness.state_mut().sent.clear();
+    harness
+        .state_mut()
+        .window
+        .hear(Event::Peeked(Box::new(Peek {
+            folder: folder.clone(),
+            toml: other.expect("another run"),
+            last: Some(200),
+            best: Some((0.412, 190)),
+            vocab: 25,
+            parameters: 854_912,
+            bytes: 10_260_000,
+        })));
+    harness.run_steps(4);
+    harness.snapshot("open_run_dark_900x600");
+    harness.get_by_label("Open").click();
+    harness.run_steps(2);
+    let device = "auto".to_owned();
+    assert_eq!(sent(&harness), [Command::Open { folder, device }]);
+}
+
+#[test]
+fn closing_while_it_trains_asks_and_saves() {
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Running);
+    let close = |harness: &mut Harness<'_, Desk>| {
+        let viewport = harness.input_mut().viewports.entry(ViewportId::ROOT);
+        viewport.or_default().events.push(ViewportEvent::Close);
+        harness.step();
+        let viewport = harness.input_mut().viewports.entry(ViewportId::ROOT);
+        viewport.or_default().events.clear();
+        harness.run_steps(3);
+    };
+    close(&mut harness);
+    harness.get_by_label("Cancel").click();
+    harness.run_steps(3);
+    assert!(harness.query_by_label("Save and close").is_none());
+    close(&mut harness);
+    harness.get_by_label("Save and close").click();
+    harness.run_steps(2);
+    assert_eq!(sent(&harness), [Command::Quit { save: true }]);
+}
+
+#[test]
+fn a_link_is_taken_over() {
+    let mut harness = desk(LARGE, Theme::Dark, vec![devices()]);
+    harness.run_steps(4);
+    let window = &mut harness.state_mut().window;
+    let before = window.view.draft.edits.clone();
+    window.view.draft.edits.set("train.seed", 77.into());
+    let link = window.view.draft.edits.link("braid://");
+    window.view.draft.edits = before;
+    harness.run_steps(2);
+    harness.get_by_label("Paste…").click_accesskit();
+    harness.run_steps(3);
+    let title = "Read a link or a configuration";
+    let field = harness.get_all_by_label(title).last().expect("a field");
+    field.focus();
+    harness.run_steps(2);
+    harness.event(egui::Event::Paste(link));
+    harness.run_steps(2);
+    harness.get_by_label("Use it").click();
+    harness.run_steps(2);
+    let edits = &harness.state().window.view.draft.edits;
+    assert_eq!(edits.get("train.seed"), Some(&77.into()));
+}
+
+#[test]
+fn another_mechanism_is_asked_about() {
+    let mut harness = desk(LARGE, Theme::Dark, vec![devices()]);
+    harness.run_steps(4);
+    harness.state_mut().sent.clear();
+    harness
+        .get_by_label("mechanism: Dual attention residuals")
+        .click();
+    harness.run_steps(3);
+    harness.get_by_label("Standard residual").click();
+    harness.run_steps(6);
+    let asked = harness
+        .state()
+        .sent
+        .iter()
+        .rev()
+        .find_map(|command| match command {
+            Command::Check { draft, .. } => Some(draft.toml.clone()),
+            _ => None,
+        });
+    let toml = asked.expect("a question");
+    assert!(toml.contains("kind = \"standard\"") && !toml.contains("layers_per_block"));
+}
+
+#[test]
+fn diagnostics_say_what_a_report_needs() {
+    let mut harness = loaded(LARGE, Theme::Dark, diverged());
+    harness.get_by_label("copy diagnostics").click();
+    harness.step();
+    harness.step();
+    let copied = harness.state().window.heard.log.len();
+    assert!(copied > 0);
+    harness.run_steps(1);
+    harness.get_by_label("log (1 error)").click();
+    harness.run_steps(3);
+    harness.get_by_label("close the log");
+}

@@ -287,6 +287,19 @@ fn insert(table: &mut Table, key: &str, value: Value) {
     }
 }
 
+/// All values of a configuration file, key by key; none, if it is not TOML.
+#[must_use]
+pub fn values(toml: &str) -> Vec<(String, String)> {
+    let mut all = BTreeMap::new();
+    for (section, inner) in toml.parse::<Table>().unwrap_or_default() {
+        if let Value::Table(inner) = inner {
+            flatten(&section, inner, &mut all);
+        }
+    }
+    let pairs = all.into_iter();
+    pairs.map(|(key, value)| (key, value.to_string())).collect()
+}
+
 /// A key whose values differ between two configurations; `None`: one of them does not have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {

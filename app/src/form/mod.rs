@@ -9,7 +9,7 @@ mod table;
 
 use crate::config::{FIELDS, FieldKind};
 
-pub use edits::{Difference, Edits, difference, same_value};
+pub use edits::{Difference, Edits, difference, same_value, values};
 pub use presets::{PRESETS, Preset};
 pub use table::{FIELD_ROWS, KINDS, Kind, TASKS};
 

@@ -165,6 +165,8 @@ pub const FIELD_ROWS: &[Field] = &[
         "how the mixing matrix is made doubly stochastic; exact2: closed form for two streams"),
     own(("residual.sinkhorn_iters", "Sinkhorn iterations", ""), &["mhc"], FieldKind::Int(1, 100), Is("20"),
         "divisions of columns and rows by their sums").advanced(),
+    own(("residual.init", "initial values", ""), &["mhc"], FieldKind::Choice(&["p0", "megatron", "mindformers", "mhc_lite"]),
+        Is("\"p0\""), "p0: the standard model with streams that will part; the others as in the programs of these names").advanced(),
     own(("residual.dilation", "dilation", "layers"), &["dense_former"], FieldKind::Int(1, 256), Is("1"),
         "every how manieth earlier layer is read").source("DenseFormer, arXiv 2402.02622"),
     own(("residual.period", "period", "layers"), &["dense_former"], FieldKind::Int(1, 256), Is("1"),

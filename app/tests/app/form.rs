@@ -272,4 +272,8 @@ fn differences_see_values_not_spelling() {
         .map(|d| d.key)
         .collect();
     assert_eq!(keys, ["a", "only.left", "only.right"]);
+    let config = RunConfig::default().to_toml();
+    let values = braid_app::form::values(&config);
+    assert!(difference(&values, &values).is_empty() && values.len() > FIELDS.len() - 4);
+    assert!(values.contains(&("train.lr_mult.routing".into(), "1.0".into())));
 }

@@ -2,7 +2,7 @@
 
 use egui::{Grid, Modal, RichText, ScrollArea, Ui};
 
-use crate::form::{Edits, difference};
+use crate::form::{difference, values};
 use crate::protocol::{Command, Peek};
 use crate::ui::format::{bytes, grouped};
 use crate::ui::heard::Heard;
@@ -14,15 +14,6 @@ use crate::ui::view::View;
 pub(super) struct Open {
     folder: Option<String>,
     failed: Option<String>,
-}
-
-/// Key by key, for a comparison.
-fn values(toml: &str) -> Vec<(String, String)> {
-    let edits = Edits::from_toml(toml).unwrap_or_default();
-    let pairs = edits
-        .changes()
-        .map(|(key, value)| (key.to_owned(), value.to_string()));
-    pairs.collect()
 }
 
 impl Open {
@@ -119,11 +110,18 @@ fn facts(ui: &mut Ui, peek: &Peek) {
 fn compare(ui: &mut Ui, peek: &Peek, heard: &Heard, view: &View) {
     let (what, own) = match &heard.run {
         Some(run) => ("the run that is loaded", values(&run.toml)),
-        None => (
-            "the configuration on the left",
-            values(&view.draft.edits.to_toml()),
-        ),
+        None => {
+            let checked = heard
+                .checked
+                .as_ref()
+                .filter(|_| view.draft.is_answered(heard));
+            let own = checked.map_or_else(Vec::new, |checked| checked.values.clone());
+            ("the configuration that is being edited", own)
+        }
     };
+    if own.is_empty() {
+        return;
+    }
     let all = difference(&own, &values(&peek.toml));
     if all.is_empty() {
         ui.label(format!("Its configuration is the same as {what}."));
@@ -136,10 +134,13 @@ fn compare(ui: &mut Ui, peek: &Peek, heard: &Heard, view: &View) {
             .striped(true)
             .show(ui, |ui| {
                 for entry in all {
-                    let default = || "default".to_owned();
+                    let shown = |value: Option<String>| {
+                        let value = value.as_deref().unwrap_or("none");
+                        value.trim_matches('"').to_owned()
+                    };
                     ui.label(RichText::new(&entry.key).monospace().small());
-                    ui.label(entry.left.unwrap_or_else(default));
-                    ui.label(format!("→ {}", entry.right.unwrap_or_else(default)));
+                    ui.label(shown(entry.left));
+                    ui.label(format!("→ {}", shown(entry.right)));
                     ui.end_row();
                 }
             });

@@ -169,7 +169,7 @@ fn a_safe_field_is_applied_and_another_one_suggests_a_restart() {
 
 #[test]
 fn a_run_is_looked_into_before_it_is_opened() {
-    let mut harness = loaded(SMALL, Theme::Dark, RunState::Paused);
+    let mut harness = loaded([480.0, 620.0], Theme::Dark, RunState::Paused);
     let folder = "runs/delta-recall".to_owned();
     harness
         .state_mut()
@@ -202,7 +202,7 @@ fn a_run_is_looked_into_before_it_is_opened() {
             bytes: 10_260_000,
         })));
     harness.run_steps(4);
-    harness.snapshot("open_run_dark_900x600");
+    harness.snapshot("open_run_dark_480x620");
     harness.get_by_label("Open").click();
     harness.run_steps(2);
     let device = "auto".to_owned();

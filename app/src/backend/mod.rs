@@ -299,7 +299,8 @@ impl Backend {
             Ok(loaded) => {
                 let step = loaded.step();
                 self.begin(loaded, true, sink);
-                sink(Event::Notice {
+                sink(Event::DeviceLost {
+                    step,
                     message: format!(
                         "{error}; the device was opened again, and the run goes on from step {step}"
                     ),

@@ -25,6 +25,8 @@ pub struct Drafting {
     since: Option<f64>,
     /// A run of this draft was asked for: what becomes ready is no news.
     starting: bool,
+    /// Folder of the run that became ready last.
+    folder: Option<String>,
 }
 
 impl Default for Drafting {
@@ -42,6 +44,7 @@ impl Default for Drafting {
             asked: None,
             since: None,
             starting: false,
+            folder: None,
         }
     }
 }
@@ -137,7 +140,10 @@ impl Drafting {
     pub fn hear(&mut self, event: &Event) {
         match event {
             Event::Ready(run) => {
+                // A run that is read again, after a rewind or a lost device, leaves what was edited since.
+                let again = self.folder.replace(run.folder.clone()) == Some(run.folder.clone());
                 if !std::mem::take(&mut self.starting)
+                    && !again
                     && let Ok(edits) = Edits::from_toml(&run.toml)
                 {
                     self.edits = edits;

@@ -210,6 +210,30 @@ fn a_run_is_looked_into_before_it_is_opened() {
 }
 
 #[test]
+fn a_lost_device_is_told_and_takes_no_edits_along() {
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Running);
+    let window = &mut harness.state_mut().window;
+    window.view.draft.edits.set("train.seed", 5.into());
+    let run = window.heard.run.clone().expect("a run");
+    window.hear(Event::Ready(Box::new(run)));
+    window.hear(Event::DeviceLost {
+        step: 100,
+        message: "The GPU was reset; the run goes on from step 100.".into(),
+    });
+    harness.run_steps(2);
+    harness.get_by_label("The device was lost and opened again");
+    let edits = &harness.state().window.view.draft.edits;
+    assert_eq!(edits.get("train.seed"), Some(&5.into()));
+    harness.get_by_label("Dismiss").click();
+    harness.run_steps(2);
+    assert!(
+        harness
+            .query_by_label("The device was lost and opened again")
+            .is_none()
+    );
+}
+
+#[test]
 fn closing_while_it_trains_asks_and_saves() {
     let mut harness = loaded(LARGE, Theme::Dark, RunState::Running);
     let close = |harness: &mut Harness<'_, Desk>| {
@@ -282,11 +306,24 @@ fn another_mechanism_is_asked_about() {
 fn diagnostics_say_what_a_report_needs() {
     let mut harness = loaded(LARGE, Theme::Dark, diverged());
     harness.get_by_label("copy diagnostics").click();
-    harness.step();
-    harness.step();
-    let copied = harness.state().window.heard.log.len();
-    assert!(copied > 0);
-    harness.run_steps(1);
+    let mut copied = None;
+    for _ in 0..6 {
+        harness.step();
+        let commands = &harness.output().platform_output.commands;
+        copied = copied.or(commands.iter().find_map(|command| match command {
+            egui::OutputCommand::CopyText(text) => Some(text.clone()),
+            _ => None,
+        }));
+    }
+    let copied = copied.expect("a text on the clipboard");
+    for part in [
+        env!("CARGO_PKG_VERSION"),
+        "Radeon RX 7600 (Vulkan) [discrete]",
+        "layers_per_block = 2",
+        "the learning rate is probably too high",
+    ] {
+        assert!(copied.contains(part), "`{part}` is not in: {copied}");
+    }
     harness.get_by_label("log (1 error)").click();
     harness.run_steps(3);
     harness.get_by_label("close the log");

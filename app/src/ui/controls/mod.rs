@@ -231,7 +231,7 @@ fn buttons(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) 
     };
     let starts = matches!(action, Primary::Start | Primary::Restart);
     let waits = matches!(action, Primary::Wait(_));
-    let enabled = !waits && !(starts && error.is_some());
+    let enabled = !waits && (!starts || error.is_none());
     let mut button = Button::new(text).min_size(vec2(96.0, 28.0));
     // After a loss that is not finite the primary action stands in the banner.
     if !matches!(heard.state(), RunState::Diverged { good: Some(_), .. }) {

@@ -44,6 +44,9 @@ mod view;
 mod window;
 
 pub use heard::Heard;
+pub use interventions::Interventions;
+pub use routing::Routing;
 pub use rulers::Rulers;
+pub use scrubber::Scrubber;
 pub use view::{Axis, Moment, Tab, View};
 pub use window::Window;

@@ -2,6 +2,7 @@
 
 use super::drafting::Drafting;
 use super::host::Dialogs;
+use crate::protocol::Intervention;
 
 /// Which moment the routing view shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,6 +84,10 @@ pub struct View {
     pub cursor: Option<f64>,
     /// Tab of narrow windows.
     pub tab: Tab,
+    /// Edits of the routes that are tried on the held-out data.
+    pub edits: Vec<Intervention>,
+    /// Whether the interventions are open.
+    pub intervening: bool,
     /// File dialogs: what panels ask for, and the answers.
     pub dialogs: Dialogs,
     /// Folders of runs that are no longer compared with: forgotten after this frame.

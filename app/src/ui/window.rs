@@ -201,8 +201,11 @@ impl Window {
             .frame(side(ui))
             .show(ui, |ui| self.rulers.show(ui, heard, view, out));
         CentralPanel::default().show(ui, |ui| {
+            if view.intervening {
+                Panel::bottom("interventions")
+                    .show(ui, |ui| self.interventions.show(ui, heard, view, out));
+            }
             self.routing.show(ui, heard, view, out);
-            self.interventions.show(ui, heard, view, out);
         });
     }
 

@@ -3,5 +3,6 @@
 mod acts;
 mod first_start;
 mod harness;
+mod routing;
 mod rulers;
 mod whole;

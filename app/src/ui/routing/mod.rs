@@ -1,19 +1,138 @@
 //! Panel: the map of depth weights, and the other views of the same frame.
 
-use egui::Ui;
+mod empty;
+mod export;
+mod gates;
+mod grid;
+mod heat;
+mod history;
+mod map;
+mod names;
+mod norms;
+mod plots;
+mod scale;
+mod sharpness;
+mod shown;
+mod table;
+mod tokens;
+mod unfolded;
+mod weights;
+mod words;
 
+use egui::{Align, Layout, RichText, Ui, vec2};
+
+pub(super) use names::source_words;
+pub(super) use shown::{frame, nearest};
+pub(super) use words::read_words;
+
+use super::format::grouped;
 use super::heard::Heard;
-use super::view::View;
+use super::view::{Moment, View};
 use crate::protocol::Command;
+
+/// A view of the frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Tab {
+    #[default]
+    Map,
+    History,
+    Tokens,
+    Gates,
+    Sharpness,
+    Norms,
+    Unfolded,
+}
+
+impl Tab {
+    /// With what each is called, and what it shows.
+    const ALL: [(Self, &'static str, &'static str); 7] = [
+        (
+            Self::Map,
+            "Map",
+            "Which site reads how much of which source",
+        ),
+        (
+            Self::History,
+            "History",
+            "The selected read over the training",
+        ),
+        (
+            Self::Tokens,
+            "Tokens",
+            "The selected read, token by token, on a text",
+        ),
+        (
+            Self::Gates,
+            "Gates",
+            "Read and write gates, and how streams are mixed",
+        ),
+        (
+            Self::Sharpness,
+            "Sharpness",
+            "Largest weight and entropy of each read",
+        ),
+        (
+            Self::Norms,
+            "Norms",
+            "Size of what each sublayer reads and gives",
+        ),
+        (
+            Self::Unfolded,
+            "Unfolded",
+            "Every mechanism as one matrix of coefficients",
+        ),
+    ];
+}
 
 /// Its own state.
 #[derive(Debug, Default)]
-pub struct Routing {}
+pub struct Routing {
+    tab: Tab,
+    weights: weights::Weights,
+    tokens: tokens::Tokens,
+}
 
 impl Routing {
     /// Draw it.
     pub fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
-        let _ = (heard, view, out);
-        ui.label("routing");
+        let head = vec2(ui.available_width(), ui.spacing().interact_size.y);
+        let from_right = Layout::right_to_left(Align::TOP);
+        ui.allocate_ui_with_layout(head, from_right, |ui| {
+            caption(ui, heard, view);
+            let rest = Layout::left_to_right(Align::TOP).with_main_wrap(true);
+            ui.with_layout(rest, |ui| {
+                for (tab, name, hint) in Tab::ALL {
+                    ui.selectable_value(&mut self.tab, tab, name)
+                        .on_hover_text(hint);
+                }
+            });
+        });
+        ui.separator();
+        match self.tab {
+            Tab::Map => self.weights.show(ui, heard, view),
+            Tab::History => history::show(ui, heard, view),
+            Tab::Tokens => self.tokens.show(ui, heard, view, out),
+            Tab::Gates => gates::show(ui, heard, view),
+            Tab::Sharpness => sharpness::show(ui, heard, view),
+            Tab::Norms => norms::show(ui, heard, view),
+            Tab::Unfolded => unfolded::show(ui, heard, view),
+        }
+    }
+}
+
+/// Which step is shown; loud if it is not the newest.
+fn caption(ui: &mut Ui, heard: &Heard, view: &mut View) {
+    let Some((frame, at)) = frame(heard, view) else {
+        ui.weak("not trained yet");
+        return;
+    };
+    let step = grouped(frame.step);
+    if matches!(view.moment, Moment::Live) || at + 1 == heard.frames().len() {
+        ui.label(format!("step {step}"))
+            .on_hover_text("The newest routing frame");
+    } else {
+        let text = RichText::new(format!("step {step}, not live")).strong();
+        ui.label(text)
+            .on_hover_text("An older frame, chosen in the scrubber");
     }
 }

@@ -1,0 +1,62 @@
+//! Every mechanism as one matrix: how much of each earlier output is in what a site reads.
+
+use egui::{Ui, vec2};
+
+use super::names::{site_label, source_short, sublayer};
+use super::scale::{Range, Scale};
+use super::shown::frame;
+use super::table::Table;
+use super::{empty, heat};
+use crate::protocol::SiteKind;
+use crate::ui::heard::Heard;
+use crate::ui::view::View;
+
+/// Draw it.
+pub(super) fn show(ui: &mut Ui, heard: &Heard, view: &View) {
+    let found = frame(heard, view).map(|(frame, _)| frame);
+    let Some(matrix) = found.and_then(|frame| frame.unfolded.as_ref()) else {
+        let sentence = if found.is_some() {
+            "The matrix is taken with live frames only: go to the newest frame, or let the model train on."
+        } else {
+            "When a model trains, this shows its mechanism, whichever it is, on one scale: coefficients of all earlier outputs in what each site reads."
+        };
+        empty::say(ui, "No matrix in this frame", sentence);
+        return;
+    };
+    let count = matrix.rows.len();
+    let kind = |at: usize| match (at + 1 == count, at % 2) {
+        (true, _) => SiteKind::Readout,
+        (false, 0) => SiteKind::Attn,
+        (false, _) => SiteKind::Mlp,
+    };
+    let name = |at: usize| site_label(u32::try_from(at).unwrap_or(u32::MAX), kind(at));
+    let rows: Vec<String> = (0..count).map(name).collect();
+    let widest = matrix.rows.iter().map(Vec::len).max().unwrap_or(0);
+    let columns: Vec<String> = (0..widest).map(|at| source_short(&sublayer(at))).collect();
+    let scale = Scale::of(matrix.rows.iter().flatten().copied(), Range::Unit);
+    ui.label("Coefficient of each earlier output (columns) in what a site reads (rows)");
+    let selected = view
+        .selected
+        .and_then(|(site, _)| usize::try_from(site).ok());
+    let table = Table {
+        name: "unfolded matrix",
+        rows: &rows,
+        mono: false,
+        columns: &columns,
+        bottom_up: true,
+        scale,
+        strong: selected.filter(|&row| row < count),
+    };
+    let space = vec2(
+        ui.available_width(),
+        (ui.available_height() - 30.0).max(60.0),
+    );
+    table.show(ui, space, |row, column| {
+        matrix.rows.get(row)?.get(column).copied()
+    });
+    let title = match scale {
+        Scale::Sequential { .. } => "coefficient",
+        Scale::Diverging { .. } => "coefficient (symmetric log)",
+    };
+    heat::legend(ui, scale, title);
+}

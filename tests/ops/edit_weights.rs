@@ -9,6 +9,9 @@ use braid_engine::runtime::Runtime;
 use braid_engine::tape::{Tape, edit_name};
 use braid_tests::executors;
 
+/// The weights that an edit should make of these.
+type Expected = fn(&[f64]) -> Vec<f64>;
+
 const ROWS: u32 = 7;
 const DIM: u32 = 5;
 const SOURCES: usize = 4;
@@ -79,7 +82,7 @@ fn edits_do_what_they_say_on_every_executor() {
             mixed(found.expect("it was there").1, edits)
         };
         let [clean, _] = run(&[]);
-        let cases: [(&[RouteEdit], fn(&[f64]) -> Vec<f64>); 6] = [
+        let cases: [(&[RouteEdit], Expected); 6] = [
             (&[], <[f64]>::to_vec),
             (&[Cut(2)], |w| {
                 let rest = 1.0 - w[2];

@@ -52,7 +52,7 @@ impl Checker {
         };
         checked.values = values(&config);
         let derived = device
-            .map_err(|error| wrong(error))
+            .map_err(wrong)
             .and_then(|device| self.derive(&config, draft, device).map_err(|e| wrong(&e)));
         match derived {
             Ok(derived) => checked.derived = Some(derived),

@@ -221,10 +221,10 @@ impl Backend {
         if self.writing.is_some() {
             self.write_on(sink).await;
         }
-        if self.running {
-            if let Err(error) = self.advance(sink).await {
-                self.fail(&error, sink).await;
-            }
+        if self.running
+            && let Err(error) = self.advance(sink).await
+        {
+            self.fail(&error, sink).await;
         }
     }
 

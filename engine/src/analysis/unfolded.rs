@@ -35,28 +35,42 @@ impl std::fmt::Debug for Published<'_> {
     }
 }
 
+/// The weights of one read, or the values of one gate: some columns of a table.
+struct Table {
+    site: u32,
+    /// Stream of a read.
+    stream: u32,
+    /// Name of a gate.
+    name: &'static str,
+    columns: std::ops::Range<usize>,
+    width: usize,
+    values: Vec<f64>,
+}
+
+impl Table {
+    fn row(&self, token: usize) -> Option<&[f64]> {
+        let start = token * self.width;
+        self.values
+            .get(start + self.columns.start..start + self.columns.end)
+    }
+}
+
 /// Published tensors, read once.
 struct Tables {
     sublayers: usize,
-    /// By site and stream: columns and values.
-    weights: Vec<((u32, u32), usize, Vec<f64>)>,
-    /// By site and name: first column, columns, width, values.
-    gates: Vec<((u32, &'static str), usize, usize, usize, Vec<f64>)>,
+    weights: Vec<Table>,
+    gates: Vec<Table>,
 }
 
 impl Tables {
     fn weights(&self, token: usize, site: usize, stream: u32) -> Option<&[f64]> {
-        let wanted = (site as u32, stream);
-        let (_, columns, values) = self.weights.iter().find(|(at, ..)| *at == wanted)?;
-        values.get(token * columns..(token + 1) * columns)
+        let read = |table: &&Table| table.site as usize == site && table.stream == stream;
+        self.weights.iter().find(read)?.row(token)
     }
 
     fn gate(&self, token: usize, site: usize, name: &str) -> Option<&[f64]> {
-        let (_, first, columns, width, values) = self
-            .gates
-            .iter()
-            .find(|((at, known), ..)| *at == site as u32 && *known == name)?;
-        values.get(token * width + first..token * width + first + columns)
+        let gate = |table: &&Table| table.site as usize == site && table.name == name;
+        self.gates.iter().find(gate)?.row(token)
     }
 }
 
@@ -91,18 +105,24 @@ pub fn unfold(model: &ModelConfig, published: &Published<'_>) -> Option<Vec<Vec<
         gates: Vec::new(),
     };
     for read in published.routing {
-        let values = (published.find)(&read.tensor())?;
-        let columns = read.sources.len();
-        tables
-            .weights
-            .push(((read.site, read.stream), columns, values));
+        tables.weights.push(Table {
+            site: read.site,
+            stream: read.stream,
+            name: "",
+            columns: 0..read.sources.len(),
+            width: read.sources.len(),
+            values: (published.find)(&read.tensor())?,
+        });
     }
     for gate in published.gates {
-        let values = (published.find)(&gate.tensor)?;
-        let (first, columns) = (gate.columns.start, gate.columns.len());
-        tables
-            .gates
-            .push(((gate.site, gate.name), first, columns, gate.width, values));
+        tables.gates.push(Table {
+            site: gate.site,
+            stream: 0,
+            name: gate.name,
+            columns: gate.columns.clone(),
+            width: gate.width,
+            values: (published.find)(&gate.tensor)?,
+        });
     }
     let tokens = published.tokens.max(1);
     let mut sum = vec![vec![0.0; sublayers + 1]; sublayers + 1];
@@ -241,13 +261,13 @@ fn dar(tables: &Tables, token: usize, block: usize, route: DarRoute) -> Option<V
     for site in 0..len {
         let alpha = tables.gate(token, site, "alpha")?;
         let mut x = vec![0.0; len];
-        for stream in 0..2 {
+        for (stream, alpha) in alpha.iter().enumerate() {
             let values = route.value_stream(stream);
             let weights = tables.weights(token, site, stream as u32)?;
             let mut sources = entries[values].clone();
             // Without partials as sources, there is no weight for it and `mix` leaves it out.
             sources.extend(partial.as_ref().map(|partial| partial[values].clone()));
-            scaled_add(&mut x, &mix(len, &sources, weights), alpha[stream]);
+            scaled_add(&mut x, &mix(len, &sources, weights), *alpha);
         }
         rows.push(x);
         if site < tables.sublayers {

@@ -20,12 +20,12 @@ pub struct Look {
     pub tokens: u64,
     /// Sizes at each site, the read-out last.
     pub depth: Vec<DepthNorm>,
-    /// The mechanism as one dense matrix, if it can be written so; mean over the first [`UNFOLDED_TOKENS`] tokens.
+    /// The mechanism as one dense matrix, if it can be written so; mean over the first tokens, at most 64.
     pub unfolded: Option<Vec<Vec<f64>>>,
 }
 
 /// Tokens that the unfolded matrix is a mean over, at most: it is computed on the host.
-pub const UNFOLDED_TOKENS: usize = 64;
+const UNFOLDED_TOKENS: usize = 64;
 
 /// Sizes at one site: root mean squares over tokens and channels.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,8 +4,8 @@
 //! Only `cli` and `main` print, and only they end the process.
 #![warn(missing_docs)]
 
-pub mod catalogue;
 pub mod backend;
+pub mod catalogue;
 pub mod config;
 pub mod expert_map;
 pub mod form;
@@ -17,6 +17,7 @@ pub mod run_dir;
 pub mod run_name;
 pub mod sampler;
 pub mod session;
+pub mod texts;
 pub mod ui;
 
 #[cfg(not(target_arch = "wasm32"))]

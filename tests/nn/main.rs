@@ -9,8 +9,8 @@ mod memory;
 mod same_start;
 mod stream_vectors;
 mod streams;
-mod whole_layers;
 mod unfolded;
+mod whole_layers;
 
 /// Every mechanism and option that is implemented, with the number of layers to try it on (the last block is
 /// unfinished in some), and some of them with each way to route tokens to experts.

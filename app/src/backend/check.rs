@@ -7,10 +7,11 @@ use braid_engine::error::Error;
 use braid_engine::optim::Schedule;
 use braid_engine::trainer::{Preview, preview};
 
-use super::loaded::{dataset, values};
+use super::loaded::values;
 use crate::config::RunConfig;
 use crate::protocol::{About, Checked, Derived, Draft, FieldError, Part, Site, SiteKind, Stream};
 use crate::report::parts;
+use crate::texts::dataset;
 
 /// Points of the schedule's preview.
 const SCHEDULE_POINTS: u64 = 128;
@@ -70,7 +71,8 @@ impl Checker {
         );
         if self.data.as_ref().is_none_or(|(known, _)| *known != key) {
             self.data = None;
-            self.data = Some((key, dataset(config, draft.text.as_ref(), None)?));
+            let text = draft.text.as_ref().map(|(_, bytes)| bytes.as_slice());
+            self.data = Some((key, dataset(config, text, None, &mut |_, _| {})?));
         }
         let Some((_, data)) = &self.data else {
             return Ok(Derived::default());
@@ -87,7 +89,7 @@ impl Checker {
             name: part.name.into(),
             numbers: part.numbers as u64,
         };
-        let about = braid_engine::nn::residual::dar::ABOUT;
+        let about = config.residual.about();
         Ok(Derived {
             parameters: parts(&parameters).into_iter().map(part).collect(),
             memory: vec![

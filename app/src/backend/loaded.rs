@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use braid_engine::data::{Dataset, Tokenizer};
+use braid_engine::data::Tokenizer;
 use braid_engine::device::{AdapterKind, Device};
 use braid_engine::sample::Sampling;
 use braid_engine::{Error, Result};
@@ -16,9 +16,10 @@ use crate::protocol::{
     Unfolded,
 };
 use crate::records::Record;
-use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_bytes, read_checkpoint};
+use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_checkpoint};
 use crate::sampler::Sampler;
 use crate::session::{Session, Start, device_name};
+use crate::texts;
 
 /// Held-out batches that an intervention is measured on, at most.
 const EFFECT_BATCHES: usize = 8;
@@ -67,19 +68,6 @@ pub(super) fn values(config: &RunConfig) -> Vec<(String, String)> {
     all
 }
 
-/// The data of a configuration: a task, the text that came with the draft, or a file of this machine.
-pub(super) fn dataset(
-    config: &RunConfig,
-    text: Option<&(String, Vec<u8>)>,
-    vocabulary: Option<&Tokenizer>,
-) -> Result<Dataset> {
-    match (&config.data.file, text) {
-        (None, _) => config.dataset(&[], vocabulary),
-        (Some(_), Some((_, bytes))) => config.dataset(bytes, vocabulary),
-        (Some(file), None) => config.dataset(&read_bytes(Path::new(file))?, vocabulary),
-    }
-}
-
 fn clock(surroundings: &Surroundings) -> crate::session::Clock {
     let clock = Rc::clone(&surroundings.clock);
     Box::new(move || clock())
@@ -95,7 +83,18 @@ impl Loaded {
         sink: Sink<'_>,
     ) -> Result<Self> {
         let config = RunConfig::parse(&draft.toml, &[])?;
-        let data = dataset(&config, draft.text.as_ref(), None)?;
+        let text = draft.text.as_ref().map(|(_, bytes)| bytes.as_slice());
+        let mut progress = |done: usize, of: usize| {
+            // Not every merge: a front end has better things to do.
+            if done.is_multiple_of(64) {
+                sink(Event::State(RunState::Preparing {
+                    stage: "learning tokens from the text".into(),
+                    done: done as u32,
+                    of: of as u32,
+                }));
+            }
+        };
+        let data = texts::dataset(&config, text, None, &mut progress)?;
         let model = config.model_config(data.vocab_size())?;
         for message in data.notices() {
             sink(Event::Notice {
@@ -135,7 +134,7 @@ impl Loaded {
         let run = RunDir::open(folder)?;
         let config = RunConfig::parse(&run.config_toml()?, &[])?;
         let tokenizer = Tokenizer::from_json(&run.tokenizer_json()?)?;
-        let data = dataset(&config, None, Some(&tokenizer))?;
+        let data = texts::dataset(&config, None, Some(&tokenizer), &mut |_, _| {})?;
         let model = config.model_config(data.vocab_size())?;
         run.same_model(&model)?;
         let writer = RunWriter::resume(folder)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
-use braid_engine::data::{Bpe, Dataset, Tokenizer};
+use braid_engine::data::{Dataset, Tokenizer};
 use braid_engine::device::{Device, Precision};
 use braid_engine::models::config::ModelConfig;
 use braid_engine::optim::muon::{Matrices, matrices};
@@ -25,9 +25,12 @@ use crate::report::{active_parameters, duration, grouped, memory_table, paramete
 use crate::run_dir::{
     Identity, RunDir, RunWriter, Which, read_bytes, read_checkpoint, read_text, refuse_occupied,
 };
+use crate::report::{duration, grouped, memory_table, parameter_table};
+use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_checkpoint, refuse_occupied};
 use crate::run_name::default_folder;
 use crate::sampler::parameters;
 use crate::session::{Session, Start};
+use crate::texts;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -136,14 +139,6 @@ pub(super) fn dataset(
     config: &RunConfig,
     vocabulary: Option<&Tokenizer>,
 ) -> Result<Dataset, Failure> {
-    let text = match &config.data.file {
-        Some(file) => read_bytes(Path::new(file))?,
-        None => Vec::new(),
-    };
-    let named = match (vocabulary, &config.data.tokenizer_file) {
-        (None, Some(file)) => Some(tokenizer_of(Path::new(file))?),
-        _ => None,
-    };
     let (mut learning, terminal) = (Learning::new(), std::io::stderr().is_terminal());
     let mut show = |merges: usize, of: usize| match terminal {
         true => learning.show(merges, of),
@@ -153,18 +148,9 @@ pub(super) fn dataset(
         )),
         false => {}
     };
-    let data = config.dataset(&text, vocabulary.or(named.as_ref()), &mut show);
+    let data = texts::dataset(config, None, vocabulary, &mut show);
     learning.finish();
     Ok(data?)
-}
-
-/// `data.tokenizer_file`
-fn tokenizer_of(file: &Path) -> Result<Tokenizer, Failure> {
-    let bpe = Bpe::from_json(&read_text(file)?).map_err(|error| {
-        let message = format!("{}: {error}", file.display());
-        Failure::new(USAGE, format!("data.tokenizer_file {message}"))
-    })?;
-    Ok(Tokenizer::Bpe(bpe))
 }
 
 /// `--until`, or the end of the schedule.

@@ -171,8 +171,9 @@ impl Edits {
             return;
         }
         if key == "data.task" {
-            self.values.remove("data.file");
-            self.values.remove("data.tokenizer");
+            for other in ["file", "tokenizer", "tokenizer_file", "vocab"] {
+                self.values.remove(&format!("data.{other}"));
+            }
         }
         if key == "data.file" {
             self.values.remove("data.task");

@@ -173,6 +173,8 @@ pub const FIELD_ROWS: &[Field] = &[
         "after every how manieth layer an average is taken").source("DenseFormer, arXiv 2402.02622"),
     own(("residual.init", "initial weights", ""), &["transparent"], FieldKind::Choice(&["uniform", "recent"]),
         Is("\"uniform\""), "all the same, or the newest layer dominates"),
+    own(("residual.weights", "weights", ""), &["transparent"], FieldKind::Choice(&["learned", "mean"]), Is("\"learned\""),
+        "learned, or a fixed mean over all layers without parameters"),
     own(("residual.read", "the mix", ""), &["cumulative"], FieldKind::Choice(&["replace", "add"]), Is("\"replace\""),
         "whether it replaces or joins the state"),
 
@@ -180,6 +182,8 @@ pub const FIELD_ROWS: &[Field] = &[
     row(("data.task", "task", ""), Data, DATA, Is("\"recall\"")).choice(&["recall", "copy", "sort", "modular", "depth-recall"]),
     row(("data.file", "text", ""), Data, DATA, Follows("a task")),
     row(("data.tokenizer", "tokens", ""), Data, DATA, Follows("byte for a text")),
+    row(("data.vocab", "vocabulary", "tokens"), Data, DATA, Follows("1024 for bpe")).source("BPE, arXiv 1508.07909"),
+    row(("data.tokenizer_file", "tokenizer", ""), Data, DATA, Follows("none")).advanced(),
     row(("data.val_fraction", "kept for validation", "of the text"), Data, DATA, Is("0.1")).advanced(),
 
     // [model]
@@ -218,6 +222,10 @@ pub const FIELD_ROWS: &[Field] = &[
     row(("train.beta1", "beta 1", ""), Optimiser, MOMENTS, Is("0.9")).advanced().source(ADAMW),
     row(("train.beta2", "beta 2", ""), Optimiser, MOMENTS, Is("0.95")).advanced().source(ADAMW),
     row(("train.adam_eps", "eps", ""), Optimiser, MOMENTS, Is("1e-8")).advanced().source(ADAMW),
+    row(("train.optimizer", "optimiser", ""), Optimiser, MODEL, Is("\"adamw\"")).source("Muon: arXiv 2502.16982"),
+    row(("train.muon_momentum", "Muon momentum", ""), Optimiser, MODEL, Is("0.95")).advanced(),
+    row(("train.muon_scale", "Muon scale", ""), Optimiser, MODEL, Is("0.18")).advanced(),
+    row(("train.muon_iterations", "Muon iterations", ""), Optimiser, MODEL, Is("\"jordan\"")).advanced(),
     row(("train.clip", "clip norm", ""), Optimiser, MODEL, Is("1.0")).advanced().source("arXiv 1211.5063"),
     row(("train.lr_mult.routing", "rate of the routing", "times"), Optimiser, MODEL, Is("1.0")).advanced(),
     row(("train.checkpoint", "recompute activations", ""), Optimiser, BUFFERS, Is("false")).advanced().source("arXiv 1604.06174"),

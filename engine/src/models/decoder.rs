@@ -9,9 +9,8 @@
 
 use crate::error::Result;
 use crate::models::config::ModelConfig;
-use crate::nn::experts::{self, Routed};
 use crate::models::norms;
-use crate::nn::feed_forward::FeedForwardConfig;
+use crate::nn::experts::{self, Routed};
 use crate::nn::residual::{Gate, Routing};
 use crate::nn::rms_norm::{norm, parameter as gain};
 use crate::nn::{Batch, attention, swiglu};
@@ -102,6 +101,7 @@ pub fn forward(
         );
         tape.scope(&scope, |tape| {
             let x = path.read(tape, site)?;
+            norms::publish(tape, || norms::input_name(site), x)?;
             let y = tape.checkpoint(|tape| {
                 if site.is_multiple_of(2) {
                     attend(tape, config, batch, &tables, site / 2, x)
@@ -109,8 +109,6 @@ pub fn forward(
                     feed_forward(tape, config, site / 2, x, &mut routed)
                 }
             })?;
-            norms::publish(tape, || norms::input_name(site), x)?;
-            let y = tape.checkpoint(|tape| sublayer(tape, config, batch, &tables, site, x))?;
             norms::publish(tape, || norms::output_name(site), y)?;
             path.write(tape, site, y)
         })?;

@@ -221,7 +221,7 @@ fn record_evaluation(
     let loss = tape.scope("loss", |tape| {
         cross_entropy(tape, forward.logits, labels, 1.0)
     })?;
-    if watch {
+    if tape.is_watching() {
         expert_losses(&mut tape, config, batch, &forward.experts, 1.0)?;
     }
     tape.output(ROW_LOSSES, loss.row_losses);

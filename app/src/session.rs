@@ -3,12 +3,11 @@
 //! The caller drives it ([`Session::advance`] does one step and whatever is due after it) and shows the records that come
 //! back. It has no clock of its own and prints nothing, so that a window and a browser can drive it as well.
 
-use braid_engine::analysis::{ExpertLoad, SiteStats};
 mod live;
 
 pub use live::SAFE_FIELDS;
 
-use braid_engine::analysis::SiteStats;
+use braid_engine::analysis::{ExpertLoad, SiteStats};
 use braid_engine::checkpoint::{self, SCHEMA, State};
 use braid_engine::data::Dataset;
 use braid_engine::device::{AdapterKind, Device};

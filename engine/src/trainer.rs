@@ -571,6 +571,8 @@ impl Trainer {
         Ok(layers
             .map(|(routed, values)| expert_load(routed.layer, &values.to_f64()))
             .collect())
+    }
+
     /// Go on with another schedule, or more or fewer validation batches. What the plans contain stays as it is.
     pub fn reschedule(&mut self, schedule: Schedule, eval_batches: usize) {
         (self.config.schedule, self.config.eval_batches) = (schedule, eval_batches);

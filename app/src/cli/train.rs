@@ -22,10 +22,6 @@ use crate::heat_map::heat_map;
 use crate::progress::{Learning, Progress};
 use crate::records::Record;
 use crate::report::{active_parameters, duration, grouped, memory_table, parameter_table};
-use crate::run_dir::{
-    Identity, RunDir, RunWriter, Which, read_bytes, read_checkpoint, read_text, refuse_occupied,
-};
-use crate::report::{duration, grouped, memory_table, parameter_table};
 use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_checkpoint, refuse_occupied};
 use crate::run_name::default_folder;
 use crate::sampler::parameters;

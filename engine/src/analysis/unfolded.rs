@@ -8,7 +8,7 @@
 //! Not for `sep_v`, whose value maps are matrices, and not for `gated` delta, whose gate is a parameter that is not published.
 
 use crate::models::config::{ModelConfig, ResidualConfig};
-use crate::nn::residual::{DarRoute, DeltaMode, Gate, Granularity, Routing};
+use crate::nn::residual::{DarRoute, DeltaMode, Gate, Granularity, ReadMode, Routing};
 
 /// Coefficients of the embedding and of every sublayer's output.
 type Row = Vec<f64>;
@@ -49,7 +49,9 @@ struct Table {
 
 impl Table {
     fn row(&self, token: usize) -> Option<&[f64]> {
-        let start = token * self.width;
+        // One row only: all tokens share it.
+        let shared = self.values.len() == self.width;
+        let start = if shared { 0 } else { token * self.width };
         self.values
             .get(start + self.columns.start..start + self.columns.end)
     }
@@ -168,7 +170,12 @@ fn one_token(residual: &ResidualConfig, tables: &Tables, token: usize) -> Option
             streams_of(tables, token, streams as usize, false)
         }
         ResidualConfig::Mhc { streams, .. } => streams_of(tables, token, streams as usize, true),
-        _ => None,
+        ResidualConfig::Cumulative { read } => cumulative(tables, token, read),
+        ResidualConfig::DenseFormer { dilation, .. } => {
+            whole_layers(tables, token, dilation as usize)
+        }
+        ResidualConfig::Transparent { .. } => whole_layers(tables, token, 1),
+        ResidualConfig::SepV { .. } => None,
     }
 }
 
@@ -334,5 +341,58 @@ fn streams_of(tables: &Tables, token: usize, n: usize, mhc: bool) -> Option<Vec<
     }
     let weight = if mhc { 1.0 / n as f64 } else { 1.0 };
     rows.push(mix(len, &streams, &vec![weight; n]));
+    Some(rows)
+}
+
+/// A choice among running states, instead of the newest or beside it.
+fn cumulative(tables: &Tables, token: usize, read: ReadMode) -> Option<Vec<Row>> {
+    let len = tables.sublayers + 1;
+    let mut states = vec![unit(len, 0)];
+    let mut rows = Vec::new();
+    for site in 0..tables.sublayers {
+        let state = states[site].clone();
+        rows.push(match (read, site) {
+            (ReadMode::Add, 0) => state.clone(),
+            (ReadMode::Replace, _) => mix(len, &states, tables.weights(token, site, 0)?),
+            (ReadMode::Add, _) => {
+                let mut row = mix(len, &states, tables.weights(token, site, 0)?);
+                scaled_add(&mut row, &state, 1.0);
+                row
+            }
+        });
+        let mut next = state;
+        next[site + 1] += 1.0;
+        states.push(next);
+    }
+    rows.extend(states.pop());
+    Some(rows)
+}
+
+/// DenseFormer and Transparent Attention: where a mix was published, the stream becomes a mix of every `dilation`th layer
+/// output, the newest included.
+fn whole_layers(tables: &Tables, token: usize, dilation: usize) -> Option<Vec<Row>> {
+    let len = tables.sublayers + 1;
+    let mut stream = unit(len, 0);
+    let mut outputs = vec![stream.clone()];
+    let mut rows = Vec::new();
+    for site in 0..len {
+        if let Some(weights) = tables.weights(token, site, 0) {
+            let newest = outputs.len() - 1;
+            let sources: Vec<Row> = outputs
+                .iter()
+                .enumerate()
+                .filter(|(layer, _)| (newest - layer).is_multiple_of(dilation))
+                .map(|(_, output)| output.clone())
+                .collect();
+            stream = mix(len, &sources, weights);
+        }
+        rows.push(stream.clone());
+        if site < tables.sublayers {
+            stream[site + 1] += 1.0;
+            if site % 2 == 1 {
+                outputs.push(stream.clone());
+            }
+        }
+    }
     Some(rows)
 }

@@ -3,10 +3,11 @@
 //! On a tape that is `editing`, every depth mix maps its weights with an input that the caller fills before a run. The
 //! kernel is `shaders/edit_weights.wgsl`. Weight is not importance: what is measured is the loss with the edited weights.
 
+use super::copy::copy;
 use crate::error::{Error, Result};
 use crate::kernel::kernels;
 use crate::plan::Arg;
-use crate::tape::Recorder;
+use crate::tape::{Recorder, Tape, Tensor};
 
 crate::params! {
     /// Parameters of the kernel.
@@ -39,6 +40,21 @@ pub(super) fn record(
         &[edit, weights],
         rows as usize,
     )
+}
+
+/// Weights that all tokens share: on an editing tape an edited copy, else the same tensor.
+///
+/// # Errors
+/// If a kernel call is malformed.
+pub fn edited(tape: &mut Tape, weights: Tensor) -> Result<Tensor> {
+    let columns = weights.shape.len() as u32;
+    let Some(edit) = tape.next_edit(edit_len(columns)) else {
+        return Ok(weights);
+    };
+    let copied = copy(tape, weights)?;
+    let params = Params { rows: 1, columns };
+    tape.dispatch(&kernels::EDIT_WEIGHTS_APPLY, params, &[edit, copied], 1)?;
+    Ok(copied)
 }
 
 /// What to do to the weights of one read.

@@ -146,15 +146,15 @@ impl Trainer {
         let names: Vec<String> = self.routing.iter().map(Routing::tensor).collect();
         let read = self.runtime.read(&self.watch, &names).await?;
         let cut = |(routing, values): (&Routing, &crate::executor::Values)| {
-            let columns = routing.sources.len();
             let rows = values.to_f64();
+            let each = rows.chunks(routing.sources.len()).map(<[f64]>::to_vec);
             TokenWeights {
                 routing: routing.clone(),
-                weights: rows
-                    .chunks(columns)
-                    .take(ids.len())
-                    .map(<[f64]>::to_vec)
-                    .collect(),
+                weights: if routing.shared {
+                    each.cycle().take(ids.len()).collect()
+                } else {
+                    each.take(ids.len()).collect()
+                },
             }
         };
         Ok(self.routing.iter().zip(&read).map(cut).collect())

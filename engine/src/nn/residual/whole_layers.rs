@@ -11,6 +11,7 @@ use super::path::{Routing, Weighting};
 use crate::error::{Error, Result};
 use crate::models::config::ModelConfig;
 use crate::ops::add::add;
+use crate::ops::edit_weights::edited;
 use crate::ops::static_mix::static_mix;
 use crate::tape::{History, Slot, Tape, Tensor};
 
@@ -66,6 +67,7 @@ impl WholeLayers {
         weights: Tensor,
         weighting: Weighting,
     ) -> Result<()> {
+        let weights = edited(tape, weights)?;
         let slots: Vec<Slot> = layers.iter().map(|&layer| self.outputs[layer]).collect();
         self.stream = Some(static_mix(tape, self.history, &slots, weights)?);
         let names = layers.iter().map(|&layer| match layer {

@@ -551,6 +551,28 @@ fn a_second_run_stands_beside_at_the_same_step() {
 }
 
 #[test]
+fn the_map_is_copied_as_text() {
+    let mut harness = middle([680.0, 560.0], Theme::Dark, trained());
+    harness.run_steps(2);
+    harness.get_by_label("Export").click();
+    harness.run_steps(2);
+    harness.get_by_label("Copy CSV").click();
+    let mut copied = None;
+    for _ in 0..4 {
+        harness.step();
+        let commands = &harness.output().platform_output.commands;
+        copied = copied.or(commands.iter().find_map(|command| match command {
+            egui::OutputCommand::CopyText(text) => Some(text.clone()),
+            _ => None,
+        }));
+    }
+    let text = copied.expect("a text");
+    assert!(text.starts_with("step,site,name,stream,source,weight\n200,0,1 attn,0,embed,1\n"));
+    // 9 sites: 1, 2, 2, 2, 2, 3, 3, 3 and 3 sources in each of two streams.
+    assert_eq!(text.lines().count(), 1 + 2 * 21);
+}
+
+#[test]
 fn controls_have_names() {
     let mut state = trained();
     state.view.intervening = true;

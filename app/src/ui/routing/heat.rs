@@ -206,7 +206,7 @@ pub(super) fn row_labels(
     labels: &[String],
     strong: Option<usize>,
 ) -> Vec<usize> {
-    let every = (12.0 / lattice.cell.y).ceil().max(1.0);
+    let every = (10.5 / lattice.cell.y).ceil().max(1.0);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

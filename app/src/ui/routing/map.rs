@@ -17,8 +17,9 @@ use crate::ui::view::View;
 
 /// Width of the mark that tells attention from MLP.
 const MARK: f32 = 12.0;
-/// Between two streams.
+/// Between two streams, and from the start of one title to the next at least.
 const BETWEEN: f32 = 18.0;
+const TITLE: f32 = 58.0;
 /// Height of titles and of names under the columns.
 const LINE: f32 = 17.0;
 
@@ -109,8 +110,9 @@ impl Map<'_> {
             space.y - top - LINE - 4.0,
         );
         let cell = Lattice::fit(room, rows, columns);
+        let pitch = (columns as f32 * cell.x + BETWEEN).max(TITLE);
         let size = vec2(
-            left + count * columns as f32 * cell.x + (count - 1.0) * BETWEEN + 4.0,
+            left + (count - 1.0) * pitch + columns as f32 * cell.x + 4.0,
             top + rows as f32 * cell.y + LINE,
         );
         ScrollArea::both()
@@ -121,7 +123,7 @@ impl Map<'_> {
                 let (rect, _) = ui.allocate_exact_size(size, Sense::hover());
                 let min = rect.min.round_to_pixels(ui.pixels_per_point());
                 let lattice = |at: usize| Lattice {
-                    min: min + vec2(left + at as f32 * (columns as f32 * cell.x + BETWEEN), top),
+                    min: min + vec2(left + at as f32 * pitch, top),
                     cell,
                     rows,
                     columns,

@@ -15,6 +15,9 @@ use crate::ui::format::grouped;
 use crate::ui::heard::{Heard, OtherRun};
 use crate::ui::view::{Tab, View};
 
+/// Least height of the map: a panel that is lower is scrolled.
+const LEAST: f32 = 130.0;
+
 /// Room for legend and words under the map.
 const UNDER: f32 = 92.0;
 
@@ -87,7 +90,7 @@ impl Weights {
             .flatten();
         let space = vec2(
             ui.available_width(),
-            (ui.available_height() - UNDER).max(80.0),
+            (ui.available_height() - UNDER).max(LEAST),
         );
         let frame = match shown {
             Shown::Frame(frame) => Some(frame),

@@ -57,7 +57,7 @@ fn two_streams() -> Vec<SiteStats> {
 #[test]
 fn two_streams_stand_beside_each_other_read_out_on_top() {
     let map = heat_map(&two_streams(), Paint::Shades, 80);
-    let expected = "         stream 1                stream 2
+    let expected = "         stream 0                stream 1
 read-out ····░░░░▓▓▓▓ 0.60/0.33  ░░░░░░░░▓▓▓▓ 0.60/0.33
   2 attn ░░░░▓▓▓▓     0.75/0.50  ····████     1.00/0.50
   1 mlp  ▒▒▒▒    ▒▒▒▒ 0.50/0.50  ████    ···· 0.90/0.50
@@ -81,7 +81,7 @@ fn streams_are_stacked_where_they_have_no_room_beside_each_other() {
         vec![stream(&names, &weights), stream(&names, &weights)],
     )];
     let map = heat_map(&sites, Paint::Shades, 80);
-    assert_eq!(map.matches("stream 2").count(), 1);
+    assert_eq!(map.matches("stream 1").count(), 1);
     for line in map
         .lines()
         .filter(|line| line.contains('·') && !line.contains("mean"))

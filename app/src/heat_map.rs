@@ -215,7 +215,7 @@ pub fn heat_map(sites: &[SiteStats], paint: Paint, width: usize) -> String {
         if streams > 1 {
             let mut line = " ".repeat(LABEL);
             for stream in shown.clone() {
-                let title = format!("stream {}", stream);
+                let title = format!("stream {stream}");
                 let width = names.len() * size + SHARPNESS + GAP;
                 let _ = write!(line, "{title:<width$}");
             }

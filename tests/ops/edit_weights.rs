@@ -38,11 +38,7 @@ fn mixed(executor: Box<dyn Executor>, edits: &[RouteEdit]) -> [Vec<f64>; 2] {
         slots.push(tape.push(history, copy).expect("records"));
     }
     let pairs: Vec<_> = slots.iter().map(|&slot| (slot, slot)).collect();
-    let how = DepthMix {
-        eps: 1e-6,
-        centered: false,
-        null_logit: None,
-    };
+    let how = DepthMix::softmax(1e-6);
     let [query, gain] = ["query", "gain"].map(|name| tape.parameter(name).expect("declared"));
     let (values, weights) =
         depth_attention(&mut tape, history, &pairs, query, 0, gain, &how).expect("records");
@@ -59,7 +55,7 @@ fn mixed(executor: Box<dyn Executor>, edits: &[RouteEdit]) -> [Vec<f64>; 2] {
             .write_input(&loaded, &name, Data::F64(&content))
             .expect("fits");
     }
-    let edit = edit_values(SOURCES, edits).expect("possible");
+    let edit = edit_values(SOURCES, edits, true).expect("possible");
     runtime
         .write_input(&loaded, &edit_name(0), Data::F64(&edit))
         .expect("fits");
@@ -128,7 +124,7 @@ fn impossible_edits_are_refused() {
         (2, RouteEdit::Pin(7)),
     ] {
         assert!(
-            edit_values(columns, &[edit]).is_err(),
+            edit_values(columns, &[edit], true).is_err(),
             "{edit:?} of {columns}"
         );
     }

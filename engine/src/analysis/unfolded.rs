@@ -5,7 +5,8 @@
 //! the read-out. A mechanism is run once more on vectors of coefficients instead of states, token by token, with the weights
 //! and gates that the model published; the rows are means over tokens. The ordinary residual stream is a triangle of ones.
 //!
-//! Not for `sep_v`, whose value maps are matrices, and not for `gated` delta, whose gate is a parameter that is not published.
+//! Not for `sep_v`, whose value maps are matrices, for `gated` delta, whose gate is a parameter that is not published, and for
+//! depth attention with several heads.
 
 use crate::models::config::{ModelConfig, ResidualConfig};
 use crate::nn::residual::{DarRoute, DeltaMode, Gate, Granularity, ReadMode, Routing};
@@ -144,10 +145,12 @@ pub fn unfold(model: &ModelConfig, published: &Published<'_>) -> Option<Vec<Vec<
 fn one_token(residual: &ResidualConfig, tables: &Tables, token: usize) -> Option<Vec<Row>> {
     match *residual {
         ResidualConfig::Standard {} => Some(standard(tables)),
-        ResidualConfig::AttnRes {
-            sublayers_per_block,
-            ..
-        } => attn_res(tables, token, sublayers_per_block as usize),
+        // With several heads, a source has a weight for each group of channels.
+        ResidualConfig::AttnRes(options) if options.depth_heads > 1 => None,
+        ResidualConfig::AttnRes(options) => {
+            let (block, window) = (options.sublayers_per_block, options.window);
+            attn_res(tables, token, block as usize, window as usize)
+        }
         ResidualConfig::Delta {
             granularity,
             sublayers_per_block,
@@ -186,13 +189,18 @@ fn standard(tables: &Tables) -> Vec<Row> {
         .collect()
 }
 
-fn attn_res(tables: &Tables, token: usize, block: usize) -> Option<Vec<Row>> {
+/// `window`: the newest so many sources and the embedding; 0: all.
+fn attn_res(tables: &Tables, token: usize, block: usize, window: usize) -> Option<Vec<Row>> {
     let len = tables.sublayers + 1;
     let mut entries = vec![unit(len, 0)];
     let mut partial: Option<Row> = None;
     let mut rows = Vec::new();
     for site in 0..len {
-        let sources: Vec<Row> = entries.iter().chain(&partial).cloned().collect();
+        let mut sources: Vec<Row> = entries.iter().chain(&partial).cloned().collect();
+        if window > 0 {
+            let old = sources.len().saturating_sub(window);
+            sources.drain(1..old.max(1));
+        }
         let weights = tables.weights(token, site, 0)?;
         rows.push(mix(len, &sources, weights));
         if site < tables.sublayers {

@@ -2,25 +2,9 @@
 
 use super::{
     Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
-    depth_merge, dual_gates, dual_write, embedding, expert_bias, expert_rows, expert_sort,
-    gated_add, grouped_matmul, inverse_rms, matmul, mhc_gates, muon, newton_schulz, rms_norm, rope,
-    router, router_loss, scaled_add, slot_add, softmax, square_sum, static_mix,
-    stream_coefficients, stream_mix, swiglu,
-    dual_gates, dual_write, embedding, expert_bias, expert_rows, expert_sort, gated_add,
-    grouped_matmul, inverse_rms, matmul, mhc_gates, muon, newton_schulz, rms_norm, rope, router,
-    router_loss, scaled_add, slot_add, softmax, square_sum, static_mix, stream_coefficients,
-    stream_mix, swiglu,
-    dual_gates, dual_write, embedding, expert_bias, gated_add, inverse_rms, matmul, mhc_gates,
-    muon, newton_schulz, rms_norm, rope, router, router_loss, scaled_add, slot_add, softmax,
-    square_sum, static_mix, stream_coefficients, stream_mix, swiglu,
-    dual_gates, dual_write, edit_weights, embedding, inverse_rms, matmul, mhc_gates, rms_norm,
-    rope, scaled_add, slot_add, square_sum, stream_coefficients, stream_mix, swiglu,
-    dual_gates, dual_write, edit_weights, embedding, expert_bias, gated_add, inverse_rms, matmul,
-    mhc_gates, muon, newton_schulz, rms_norm, rope, router, router_loss, scaled_add, slot_add,
-    softmax, square_sum, static_mix, stream_coefficients, stream_mix, swiglu,
-    dual_gates, dual_write, edit_weights, embedding, expert_bias, expert_rows, expert_sort,
-    gated_add, grouped_matmul, inverse_rms, matmul, mhc_gates, muon, newton_schulz, rms_norm, rope,
-    router, router_loss, scaled_add, slot_add, softmax, square_sum, static_mix,
+    depth_merge, dual_gates, dual_write, edit_weights, embedding, expert_bias, expert_rows,
+    expert_sort, gated_add, grouped_matmul, inverse_rms, matmul, mhc_gates, muon, newton_schulz,
+    rms_norm, rope, router, router_loss, scaled_add, slot_add, softmax, square_sum, static_mix,
     stream_coefficients, stream_mix, swiglu,
 };
 use crate::kernel::Kernel;

@@ -395,9 +395,10 @@ impl Op for DepthAttention {
         if self.log_sum {
             let args = [scores, weights, rec.value(y[3])];
             rec.dispatch(form.log_sum, p.clone(), &args, self.head_rows())?;
-        rec.dispatch(form.softmax, p.clone(), &[scores, weights], p.rows as usize)?;
+        }
         if let Some(edit) = self.edit {
-            edit_weights::record(rec, weights, rec.value(edit), p.rows, p.columns)?;
+            let rows = self.head_rows() as u32;
+            edit_weights::record(rec, weights, rec.value(edit), rows, p.columns)?;
         }
         let args = [history, weights, mixed];
         rec.dispatch(form.forward, p.clone(), &args, form.items(p.rows, p.dim))

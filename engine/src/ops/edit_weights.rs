@@ -60,7 +60,7 @@ pub fn edited(tape: &mut Tape, weights: Tensor) -> Result<Tensor> {
 /// What to do to the weights of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteEdit {
-    /// Take a source out: the others share its weight in proportion.
+    /// Take a source out: the others share its weight in proportion, where weights sum to one.
     Cut(usize),
     /// All weight on one source.
     Pin(usize),
@@ -70,11 +70,12 @@ pub enum RouteEdit {
     Uniform,
 }
 
-/// The content of the input that does `edits`, one after the other, to `columns` weights. No edits: nothing changes, to the bit.
+/// The content of the input that does `edits`, one after the other, to `columns` weights, which
+/// sum to one or do not (`sum_to_one`). No edits: nothing changes, to the bit.
 ///
 /// # Errors
 /// If an edit names a column that does not exist, or cuts the only one.
-pub fn edit_values(columns: usize, edits: &[RouteEdit]) -> Result<Vec<f64>> {
+pub fn edit_values(columns: usize, edits: &[RouteEdit], sum_to_one: bool) -> Result<Vec<f64>> {
     let n = columns;
     let mut map: Vec<f64> = (0..n * n).map(|at| f64::from(at / n == at % n)).collect();
     let mut shift = vec![0.0; n];
@@ -103,7 +104,7 @@ pub fn edit_values(columns: usize, edits: &[RouteEdit]) -> Result<Vec<f64>> {
             }
             RouteEdit::Cut(column) => {
                 set(column, 0.0);
-                renormalise = true;
+                renormalise = sum_to_one;
             }
             RouteEdit::Pin(column) => {
                 (0..n).for_each(|other| set(other, f64::from(other == column)));

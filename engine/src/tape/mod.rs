@@ -83,6 +83,12 @@ impl Tape {
         self
     }
 
+    /// Whether depth mixes can be edited.
+    #[must_use]
+    pub fn is_editing(&self) -> bool {
+        self.editing
+    }
+
     /// The input that edits the next depth mix, `len` floats; `None` on a tape that is not editing.
     pub fn next_edit(&mut self, len: u32) -> Option<Tensor> {
         if !self.editing {

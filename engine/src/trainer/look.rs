@@ -6,7 +6,7 @@ use crate::analysis::unfolded::{Published, unfold};
 use crate::error::{Error, Result};
 use crate::executor::{Data, Values};
 use crate::models::{norms, plans};
-use crate::nn::residual::Routing;
+use crate::nn::residual::{Routing, Weighting};
 use crate::ops::edit_weights::{RouteEdit, edit_values};
 use crate::runtime::Loaded;
 use crate::tape::edit_name;
@@ -146,8 +146,14 @@ impl Trainer {
         let names: Vec<String> = self.routing.iter().map(Routing::tensor).collect();
         let read = self.runtime.read(&self.watch, &names).await?;
         let cut = |(routing, values): (&Routing, &crate::executor::Values)| {
-            let rows = values.to_f64();
-            let each = rows.chunks(routing.sources.len()).map(<[f64]>::to_vec);
+            let (rows, columns) = (values.to_f64(), routing.sources.len());
+            // Heads of a token lie one after the other: their mean.
+            let heads = (rows.len() / columns / batch.len()).max(1);
+            let mean = |token: &[f64]| -> Vec<f64> {
+                let of = |column: usize| token.iter().skip(column).step_by(columns).sum::<f64>();
+                (0..columns).map(|c| of(c) / heads as f64).collect()
+            };
+            let each = rows.chunks(heads * columns).map(mean);
             TokenWeights {
                 routing: routing.clone(),
                 weights: if routing.shared {
@@ -214,7 +220,11 @@ impl Trainer {
                 .map(|edit| edit.edit)
                 .collect();
             let columns = read.sources.len();
-            values.push([edit_values(columns, &[])?, edit_values(columns, &own)?]);
+            let sum_to_one = read.weighting == Weighting::Softmax;
+            values.push([
+                edit_values(columns, &[], sum_to_one)?,
+                edit_values(columns, &own, sum_to_one)?,
+            ]);
         }
         let shape = self.shape();
         let count = self.data.eval_batch_count(shape, batches);

@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::models::config::ModelConfig;
 use crate::ops::depth_attention::{Activation, DepthMix, depth_attention, depth_attention_open};
 use crate::ops::depth_merge::{OpenMix, depth_merge};
+use crate::ops::edit_weights::edited;
 use crate::ops::slot_add::slot_add;
 use crate::ops::softmax::softmax;
 use crate::ops::static_mix::static_mix;
@@ -188,11 +189,13 @@ impl AttnRes {
                 let name = logits_name(&site_prefix(&self.config, site));
                 let logits = tape.parameter(&name)?;
                 let weights = softmax(tape, logits)?;
+                let weights = edited(tape, weights)?;
                 let mixed = static_mix(tape, self.history, &sources, weights)?;
                 let routing = Routing::shared(site, routing.sources, Weighting::Softmax);
                 (mixed, weights, routing)
             }
-            (_, Evaluation::TwoPhase) => {
+            // Edits are of whole rows of weights, which only the single pass has.
+            (_, Evaluation::TwoPhase) if !tape.is_editing() => {
                 let (mixed, weights) = self.two_phases(tape, site)?;
                 (mixed, weights, routing)
             }

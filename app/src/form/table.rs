@@ -128,6 +128,7 @@ const SEED: Live = Live::Locked("the seed was used when the run began");
 const MOMENTS: Live = Live::Locked("the optimiser has collected its moments with the old value");
 
 const ADAMW: &str = "AdamW, arXiv 1711.05101";
+const ATTN_RES: &str = "Attention Residuals, arXiv 2603.15031";
 const DAR: &str = "Dual Attention Residuals, arXiv 2607.18730";
 const MOE: &str = "Switch Transformers, arXiv 2101.03961";
 
@@ -219,6 +220,8 @@ pub const FIELD_ROWS: &[Field] = &[
     own(("feed_forward.gate", "gate", ""), &["moe"], FieldKind::Choice(&["softmax_topk", "softmax_topk_renorm", "sigmoid_bias"]),
         Is("\"softmax_topk_renorm\""), "how experts are selected and weighted").advanced(),
     own(("feed_forward.shared_experts", "shared experts", ""), &["moe"], FieldKind::Int(0, 64), Is("0"), "experts that every token uses").advanced(),
+    own(("feed_forward.compute", "computed", ""), &["moe"], FieldKind::Choice(&["sorted", "dense"]), Is("\"sorted\""),
+        "each expert on its own tokens, or every expert on every token; the same up to rounding").advanced(),
     own(("feed_forward.aux_loss", "balance loss", ""), &["moe"], from_to(0.0, 1e12), Is("0.01"), "coefficient of the balance loss; 0: off").advanced().source(MOE),
     own(("feed_forward.z_loss", "z-loss", ""), &["moe"], from_to(0.0, 1e12), Is("0.001"), "coefficient of the router's z-loss; 0: off").advanced().source("ST-MoE, arXiv 2202.08906"),
     own(("feed_forward.routed_scale", "scale of routed experts", ""), &["moe"], from_to(0.0, 1e12), Is("2.5"), "factor of their sum; counts only with sigmoid_bias").advanced().source("DeepSeek-V3, arXiv 2412.19437"),

@@ -43,7 +43,10 @@ impl Writing {
 
     /// Some more tokens; the text once it is complete.
     pub(super) async fn go_on(&mut self) -> Result<Option<Sampled>> {
-        for _ in 0..SLICE.min(self.left) {
+        for _ in 0..SLICE {
+            if self.left == 0 {
+                break;
+            }
             let (id, probability) = self.sampler.next_with_probability().await?;
             self.left -= 1;
             self.tokens.push((id, Some(probability)));

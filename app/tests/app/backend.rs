@@ -349,7 +349,7 @@ fn record_events() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ui/recorded");
         std::fs::write(folder.join(format!("{name}.jsonl")), text).expect("writes");
     };
-    recorded("dar", toml);
+    recorded("live", toml);
     recorded(
         "mhc",
         &format!("{toml}[residual]\nkind = \"mhc\"\nstreams = 2\n"),

@@ -90,13 +90,13 @@ fn difference(residual: &str, layers: u32) -> Option<f64> {
     )?;
     let mut worst: f64 = 0.0;
     for (row, got) in matrix.iter().zip(&got) {
-        for channel in 0..dim as usize {
+        for (channel, got) in got[..dim as usize].iter().enumerate() {
             let want: f64 = row
                 .iter()
                 .enumerate()
                 .map(|(number, c)| c * source(number, channel))
                 .sum();
-            worst = worst.max((got[channel] - want).abs());
+            worst = worst.max((got - want).abs());
         }
     }
     assert_eq!(matrix.len(), got.len(), "{residual}");

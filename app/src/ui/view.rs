@@ -10,7 +10,7 @@ pub enum Moment {
     /// The newest frame, always.
     #[default]
     Live,
-    /// A recorded frame, by its position in [`Frames`](super::heard::Frames).
+    /// A recorded frame, by its position in the list of recorded frames.
     At(usize),
 }
 

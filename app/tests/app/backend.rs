@@ -54,15 +54,12 @@ impl Talk {
     }
 
     fn failures(&self) -> Vec<&str> {
-        let failed = |event: &'_ Event| matches!(event, Event::Failed { .. });
-        let text = |event| match event {
-            &Event::Failed { ref message, .. } => message.as_str(),
-            _ => "",
-        };
-        self.heard
-            .iter()
-            .filter(|event| failed(event))
-            .map(text)
+        let heard = self.heard.iter();
+        heard
+            .filter_map(|event| match event {
+                Event::Failed { message, .. } => Some(message.as_str()),
+                _ => None,
+            })
             .collect()
     }
 

@@ -8,6 +8,8 @@
 #   counts             submissions, passes, and what is created, in a steady step on a GPU adapter
 #   faults             bad inputs and the sentence that each gets
 #   mechanisms FILE    every mechanism, dense and with experts, 500 steps on a text: validation loss, speed, parameters
+#   frames             what recording routing frames costs, paired; time of a frame of the window
+#   memory MINUTES     resident memory of a window that trains, minute by minute (needs a display, such as Xvfb)
 #   first              a fresh clone: build time of the main job, then time to the first printed loss
 set -eu
 cd "$(dirname "$0")/.."
@@ -177,7 +179,7 @@ evidence_mechanisms() {
             --set train.eval_every=500 --set train.save_every=500 --json --steps "$3" $4
     }
     rate() { run "$1" "$2" 60 "--out $work/rate" | grep '"event":"train"' | tail -n 40 | sed 's/.*"tokens_per_s":\([0-9.]*\).*/\1/' | median; rm -rf "$work/rate"; }
-    parameters() { run "$1" "$2" 500 --dry-run | sed 's/.*"parameters":\([0-9]*\).*/\1/'; }
+    parameters() { run "$1" "$2" 500 --dry-run | sed 's/.*"parameters":\([0-9]*\),"parts".*/\1/'; }
     echo "mechanism | feed-forward | val_loss | tokens/s over standard dense | parameters beyond standard"
     while read -r mechanism; do
         for forward in "$dense" "$experts"; do
@@ -219,7 +221,25 @@ residual.kind="cumulative" residual.read="add"
 LIST
 }
 
+evidence_frames() {
+    cargo test --quiet --locked --workspace --test app frames_cost -- --ignored --nocapture | grep steps/s
+    cargo test --quiet --locked --workspace --test ui a_frame_of_the_window -- --ignored --nocapture | grep layout
+}
+
+evidence_memory() {
+    build
+    cd "$work"
+    "$braid" train --ui --device cpu --steps 1000000 >log 2>&1 &
+    pid=$!
+    trap 'kill $pid 2>/dev/null; rm -rf "$work"' EXIT
+    for minute in $(seq "${1:-10}"); do
+        sleep 60
+        step=$(tail -n 1 runs/*/metrics.jsonl | sed 's/.*"step":\([0-9]*\).*/\1/')
+        echo "minute $minute: $(awk '/VmRSS/ { print int($2 / 1024) " MiB" }' /proc/$pid/status), step $step"
+    done
+}
+
 case "$name" in
-    verify | shakespeare | bits | kills | counts | faults | mechanisms | first) "evidence_$name" "$@" ;;
-    *) sed -n '2,11s/^# \{0,1\}//p' "$0" ;;
+    verify | shakespeare | bits | kills | counts | faults | mechanisms | frames | memory | first) "evidence_$name" "$@" ;;
+    *) sed -n '2,13s/^# \{0,1\}//p' "$0" ;;
 esac

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use braid_engine::data::Tokenizer;
+use braid_engine::data::{Dataset, Tokenizer};
 use braid_engine::device::{AdapterKind, Device};
+use braid_engine::models::config::ModelConfig;
 use braid_engine::sample::Sampling;
 use braid_engine::{Error, Result};
 
@@ -73,15 +74,17 @@ fn clock(surroundings: &Surroundings) -> crate::session::Clock {
     Box::new(move || clock())
 }
 
-impl Loaded {
-    /// A new run.
-    pub(super) fn begin(
-        draft: &Draft,
-        device: &Device,
-        folder: Option<PathBuf>,
-        surroundings: &Surroundings,
-        sink: Sink<'_>,
-    ) -> Result<Self> {
+/// A draft that has been read: all but the device.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    config: RunConfig,
+    data: Dataset,
+    model: ModelConfig,
+}
+
+impl Prepared {
+    /// Read the configuration and its text.
+    pub(super) fn of(draft: &Draft, sink: Sink<'_>) -> Result<Self> {
         let config = RunConfig::parse(&draft.toml, &[])?;
         let text = draft.text.as_ref().map(|(_, bytes)| bytes.as_slice());
         let mut progress = |done: usize, of: usize| {
@@ -96,6 +99,28 @@ impl Loaded {
         };
         let data = texts::dataset(&config, text, None, &mut progress)?;
         let model = config.model_config(data.vocab_size())?;
+        Ok(Self {
+            config,
+            data,
+            model,
+        })
+    }
+}
+
+impl Loaded {
+    /// A new run.
+    pub(super) fn begin(
+        prepared: Prepared,
+        device: &Device,
+        folder: Option<PathBuf>,
+        surroundings: &Surroundings,
+        sink: Sink<'_>,
+    ) -> Result<Self> {
+        let Prepared {
+            config,
+            data,
+            model,
+        } = prepared;
         for message in data.notices() {
             sink(Event::Notice {
                 message: message.clone(),
@@ -223,7 +248,8 @@ impl Loaded {
     }
 
     /// For a front end.
-    pub(super) fn info(&self) -> RunInfo {
+    pub(super) fn info(&mut self) -> RunInfo {
+        let lines = std::mem::take(&mut self.lines);
         let config = self.session.config();
         let sublayers = self.session.trainer().model().sublayers();
         let kind = |site: u32| match (site == sublayers, site.is_multiple_of(2)) {
@@ -245,7 +271,8 @@ impl Loaded {
             steps: config.train.steps,
             sites: (0..=sublayers).map(|site| (site, kind(site))).collect(),
             bytes: self.session.trainer().memory().total(),
-            lines: self.lines.clone(),
+            saved: self.session.saved(),
+            lines,
         }
     }
 
@@ -262,7 +289,10 @@ impl Loaded {
         self.pace
             .step(now - began, self.session.device_seconds() - device);
         self.tell(&records, sink);
-        if self.pace.frame_is_due(now, share) {
+        let routed = |record: &Record| matches!(record, Record::Routing { .. });
+        // A front end gets a whole frame with each routing record.
+        let due = share > 0.0 && records.iter().any(routed);
+        if due || self.pace.frame_is_due(now, share) {
             self.frame(sink).await?;
         }
         if let Some(timing) = self.pace.report(now) {
@@ -329,6 +359,14 @@ impl Loaded {
                 "this run is not kept in a folder, so it cannot be saved there".into(),
             ));
         }
+        if let Some(RunState::Diverged { good, .. }) = self.end() {
+            let kept = good.map_or_else(String::new, |step| {
+                format!("; the checkpoint of step {step} is kept")
+            });
+            return Err(Error::File(format!(
+                "the run has diverged, and what is not finite is not saved{kept}"
+            )));
+        }
         let records = self.session.interrupt().await?;
         if records.is_empty() {
             sink(Event::Notice {
@@ -359,9 +397,20 @@ impl Loaded {
     }
 
     /// Change a field that is safe while running.
-    pub(super) fn set(&mut self, key: &str, value: &str) -> Result<Vec<(String, String)>> {
+    pub(super) fn set(&mut self, key: &str, value: &str) -> Result<()> {
         self.session.set(key, value)?;
-        Ok(values(self.session.config()))
+        self.finished = self.finished && self.session.is_over();
+        Ok(())
+    }
+
+    /// The configuration now.
+    pub(super) fn configured(&self) -> Event {
+        let config = self.session.config();
+        Event::Configured {
+            values: values(config),
+            toml: config.to_toml(),
+            steps: config.train.steps,
+        }
     }
 
     /// Back to the last checkpoint, with another learning rate.
@@ -374,12 +423,12 @@ impl Loaded {
         let run = RunDir::open(folder)?;
         let checkpoint = run.need_checkpoint(Which::Last)?;
         let notices = self.session.restore(&read_checkpoint(&checkpoint)?)?;
+        for message in notices {
+            sink(Event::Notice { message });
+        }
         let lr = self.session.config().train.lr * lr_factor;
         if lr_factor != 1.0 {
             self.session.set("train.lr", &format!("{lr:e}"))?;
-        }
-        for message in notices {
-            sink(Event::Notice { message });
         }
         sink(Event::Notice {
             message: format!("back at step {}, learning rate {lr:.3e}", self.step()),

@@ -20,7 +20,7 @@ use braid_engine::{Error, Result};
 use crate::protocol::{Command, DeviceInfo, Event, RunState};
 use check::Checker;
 use goal::Goal;
-use loaded::Loaded;
+use loaded::{Loaded, Prepared};
 use writing::Writing;
 
 /// What the backend cannot know by itself.
@@ -60,6 +60,8 @@ pub struct Backend {
     /// Share of the training time that goes into routing frames.
     share: f64,
     writing: Option<Writing>,
+    /// Step at which a lost device was opened again.
+    reopened: Option<u64>,
     ended: bool,
 }
 
@@ -77,6 +79,7 @@ impl Backend {
             goal: Goal::default(),
             share: pace::SHARE,
             writing: None,
+            reopened: None,
             ended: false,
         }
     }
@@ -93,23 +96,38 @@ impl Backend {
         self.ended
     }
 
-    /// Do what was asked. What goes wrong is an event; everything is as before then.
+    /// Do what was asked. What goes wrong is an event, followed by the state that is true then.
     pub async fn handle(&mut self, command: Command, sink: Sink<'_>) {
         let what = name(&command);
-        if let Err(error) = self.obey(command, sink).await {
-            let field = match &error {
-                Error::Config { field, .. } => Some(field.clone()),
-                _ => None,
-            };
-            sink(Event::Failed {
-                what: what.into(),
-                message: error.to_string(),
-                field,
-            });
-            if self.loaded.is_none() {
-                sink(Event::State(RunState::Empty));
-            }
+        let was_running = self.running;
+        let Err(error) = self.obey(command, sink).await else {
+            return;
+        };
+        if is_lost(&error) && self.loaded.is_some() {
+            return self.fail(&error, was_running, sink).await;
         }
+        let field = match &error {
+            Error::Config { field, .. } => Some(field.clone()),
+            _ => None,
+        };
+        sink(Event::Failed {
+            what: what.into(),
+            message: error.to_string(),
+            field,
+        });
+        sink(Event::State(self.state()));
+    }
+
+    /// What goes on.
+    fn state(&self) -> RunState {
+        let Some(loaded) = &self.loaded else {
+            return RunState::Empty;
+        };
+        loaded.end().unwrap_or(if self.running {
+            RunState::Running
+        } else {
+            RunState::Paused
+        })
     }
 
     async fn obey(&mut self, command: Command, sink: Sink<'_>) -> Result<()> {
@@ -133,21 +151,24 @@ impl Backend {
                 folder,
                 paused,
             } => {
-                self.close(true, sink).await?;
-                self.preparing("opening the device", sink);
-                let device = self.device(&device).await?;
-                self.preparing("recording the plan and compiling kernels", sink);
+                // All that can be refused is, before the run that is loaded is put away.
                 let folder = self.folder(&draft, folder)?;
-                let loaded = Loaded::begin(&draft, &device, folder, &self.surroundings, sink)?;
+                let device = self.device(&device).await?;
+                let prepared = Prepared::of(&draft, sink)?;
+                self.close(true, sink).await?;
+                self.preparing("recording the plan and compiling kernels", sink);
+                let loaded = Loaded::begin(prepared, &device, folder, &self.surroundings, sink)?;
                 self.begin(loaded, !paused, sink);
             }
             Command::Open { folder, device } => {
-                self.close(true, sink).await?;
-                self.preparing("opening the device", sink);
+                folders::peek(&folder)?;
                 let device = self.device(&device).await?;
+                self.close(true, sink).await?;
                 self.preparing("reading the checkpoint and compiling kernels", sink);
                 let loaded =
                     Loaded::open(&PathBuf::from(folder), &device, &self.surroundings, sink)?;
+                self.goal = Goal::default();
+                sink(self.goal.event());
                 self.begin(loaded, false, sink);
             }
             Command::Pause => self.pause(sink).await?,
@@ -158,8 +179,14 @@ impl Backend {
                 sink(Event::State(RunState::Empty));
             }
             Command::Set { key, value } => {
-                let values = self.need()?.set(&key, &value)?;
-                sink(Event::Configured { values });
+                let loaded = self.need()?;
+                let was_over = loaded.end().is_some();
+                loaded.set(&key, &value)?;
+                sink(loaded.configured());
+                if was_over {
+                    // More steps than before: it can go on.
+                    sink(Event::State(self.state()));
+                }
             }
             Command::Until {
                 step,
@@ -170,8 +197,10 @@ impl Backend {
                 self.goal = Goal {
                     step,
                     val_loss,
+                    seconds,
                     until: seconds.map(|seconds| now + seconds),
                 };
+                sink(self.goal.event());
             }
             Command::Save => {
                 self.need()?.save(sink).await?;
@@ -208,8 +237,8 @@ impl Backend {
             }
             Command::Watch { share } => self.share = share.clamp(0.0, 1.0),
             Command::Quit { save } => {
-                self.ended = true;
                 self.close(save, sink).await?;
+                self.ended = true;
                 sink(Event::Ended);
             }
         }
@@ -224,7 +253,7 @@ impl Backend {
         if self.running
             && let Err(error) = self.advance(sink).await
         {
-            self.fail(&error, sink).await;
+            self.fail(&error, true, sink).await;
         }
     }
 
@@ -270,6 +299,7 @@ impl Backend {
         if self.single || reached.is_some() {
             if let Some(message) = reached {
                 self.goal = Goal::default();
+                sink(self.goal.event());
                 sink(Event::Notice { message });
             }
             self.pause(sink).await?;
@@ -277,33 +307,42 @@ impl Backend {
         Ok(())
     }
 
-    /// A failure while training. A lost device is opened again, and the run goes on from its last checkpoint.
-    async fn fail(&mut self, error: &Error, sink: Sink<'_>) {
+    /// A failure while training, or that shows that the device is gone. A lost device is opened again, and the run goes on
+    /// from its last checkpoint; if it is lost again before a step is done, it is given up.
+    async fn fail(&mut self, error: &Error, run: bool, sink: Sink<'_>) {
         self.running = false;
-        if !matches!(error, Error::DeviceLost(_) | Error::Gpu { .. }) {
+        if !is_lost(error) {
             sink(Event::Failed {
                 what: "train".into(),
                 message: error.to_string(),
                 field: None,
             });
-            sink(Event::State(RunState::Paused));
+            sink(Event::State(self.state()));
             return;
         }
         self.devices.clear();
+        self.writing = None;
         let Some(lost) = self.loaded.take() else {
             return;
         };
-        let (choice, folder) = (lost.choice(), lost.folder());
+        let (choice, folder, step) = (lost.choice(), lost.folder(), lost.step());
         drop(lost);
-        match self.reopen(&choice, folder, sink).await {
+        let again = self.reopened == Some(step);
+        let reopened = if again {
+            Err(Error::Device(
+                "it failed again at once; try the device cpu, or a smaller model".into(),
+            ))
+        } else {
+            self.reopen(&choice, folder, sink).await
+        };
+        match reopened {
             Ok(loaded) => {
                 let step = loaded.step();
-                self.begin(loaded, true, sink);
+                self.reopened = Some(step);
+                self.begin(loaded, run, sink);
                 sink(Event::DeviceLost {
                     step,
-                    message: format!(
-                        "{error}; the device was opened again, and the run goes on from step {step}"
-                    ),
+                    message: error.to_string(),
                 });
             }
             Err(second) => {
@@ -342,7 +381,7 @@ impl Backend {
         }));
     }
 
-    fn begin(&mut self, loaded: Loaded, run: bool, sink: Sink<'_>) {
+    fn begin(&mut self, mut loaded: Loaded, run: bool, sink: Sink<'_>) {
         sink(Event::Ready(Box::new(loaded.info())));
         let state = match loaded.end() {
             Some(state) => state,
@@ -352,7 +391,6 @@ impl Backend {
         self.running = state == RunState::Running;
         self.loaded = Some(loaded);
         self.writing = None;
-        self.goal = Goal::default();
         sink(Event::State(state));
     }
 
@@ -429,6 +467,10 @@ impl Backend {
         self.devices.push((choice.into(), device.clone()));
         Ok(device)
     }
+}
+
+fn is_lost(error: &Error) -> bool {
+    matches!(error, Error::DeviceLost(_) | Error::Gpu { .. })
 }
 
 fn no_run() -> Error {

@@ -112,6 +112,9 @@ pub struct RunInfo {
     pub sites: Vec<(u32, SiteKind)>,
     /// What it allocated, in bytes.
     pub bytes: u64,
+    /// Its last checkpoint, in updates.
+    #[serde(default)]
+    pub saved: Option<u64>,
     /// Records so far.
     pub lines: Vec<Line>,
 }
@@ -264,6 +267,19 @@ pub enum Event {
     Configured {
         /// Key and TOML value.
         values: Vec<(String, String)>,
+        /// All of it, TOML.
+        toml: String,
+        /// Updates in all.
+        steps: u64,
+    },
+    /// Where the run pauses by itself; nothing: at the end of the schedule.
+    Goal {
+        /// Updates in all.
+        step: Option<u64>,
+        /// Validation loss that is low enough.
+        val_loss: Option<f64>,
+        /// Seconds from when it was asked for.
+        seconds: Option<f64>,
     },
     /// The state changed.
     State(RunState),

@@ -75,8 +75,14 @@ impl Session {
             );
             return Err(Error::config(key, message));
         }
-        let setting = format!("{key}={value}");
-        let config = RunConfig::parse(&self.config.to_toml(), &[setting])?;
+        let mut settings = vec![format!("{key}={value}")];
+        // A lower rate takes the final one along: the decay ends at most at the rate.
+        if let ("train.lr", Ok(lr)) = (key, value.parse::<f64>())
+            && lr < self.config.train.min_lr
+        {
+            settings.push(format!("train.min_lr={value}"));
+        }
+        let config = RunConfig::parse(&self.config.to_toml(), &settings)?;
         let step = self.trainer.steps_done();
         if config.train.steps < step {
             let message = format!("is {}; {step} updates are done already", config.train.steps);

@@ -352,3 +352,51 @@ fn record_events() {
         &format!("{toml}[residual]\nkind = \"mhc\"\nstreams = 2\n"),
     );
 }
+
+/// What recording frames costs: `./x evidence frames`.
+#[test]
+#[ignore = "a measurement; run by ./x evidence frames"]
+fn frames_cost_little() {
+    let root = tempfile::tempdir().expect("a folder");
+    let toml = "[train]\nsteps = 100000\nsave_every = 100000\neval_every = 100000\n";
+    // Both trainings are loaded at once and take turns, so that what else the machine does hits both.
+    let mut talks = [0.0, 0.03].map(|share| {
+        let mut talk = Talk::new();
+        talk.say(Command::Watch { share });
+        talk.say(Command::Start {
+            draft: draft(toml),
+            device: "cpu".into(),
+            folder: Some(root.path().join(format!("{share}")).display().to_string()),
+            paused: false,
+        });
+        talk
+    });
+    let mut ratios = Vec::new();
+    for round in 0..21 {
+        let seconds = talks.each_mut().map(|talk| {
+            let began = Instant::now();
+            for _ in 0..60 {
+                let heard = &mut talk.heard;
+                pollster::block_on(talk.backend.turn(&mut |event| heard.push(event)));
+            }
+            began.elapsed().as_secs_f64()
+        });
+        if round > 0 {
+            ratios.push(seconds[0] / seconds[1]);
+        }
+    }
+    ratios.sort_by(f64::total_cmp);
+    let frames = |talk: &Talk| {
+        let frame = |event: &&Event| matches!(event, Event::Frame(_));
+        talk.heard.iter().filter(frame).count()
+    };
+    println!(
+        "steps/s with frames over without, {} rounds of 60 steps: median {:.3}, quartiles {:.3} {:.3}; {} frames",
+        ratios.len(),
+        ratios[10],
+        ratios[5],
+        ratios[15],
+        frames(&talks[1])
+    );
+    assert_eq!(frames(&talks[0]), 0);
+}

@@ -179,7 +179,7 @@ evidence_mechanisms() {
             --set train.eval_every=500 --set train.save_every=500 --json --steps "$3" $4
     }
     rate() { run "$1" "$2" 60 "--out $work/rate" | grep '"event":"train"' | tail -n 40 | sed 's/.*"tokens_per_s":\([0-9.]*\).*/\1/' | median; rm -rf "$work/rate"; }
-    parameters() { run "$1" "$2" 500 --dry-run | sed 's/.*"parameters":\([0-9]*\),"parts".*/\1/'; }
+    parameters() { run "$1" "$2" 500 --dry-run | sed 's/.*"parameters":\([0-9]*\),"active_parameters".*/\1/'; }
     echo "mechanism | feed-forward | val_loss | tokens/s over standard dense | parameters beyond standard"
     while read -r mechanism; do
         for forward in "$dense" "$experts"; do

@@ -308,11 +308,16 @@ impl Heard {
                 self.saved = None;
                 self.run = Some(*run);
             }
-            Event::Configured { values } => {
+            Event::Configured {
+                values,
+                toml,
+                steps,
+            } => {
                 if let Some(run) = &mut self.run {
-                    run.values = values;
+                    (run.values, run.toml, run.steps) = (values, toml, steps);
                 }
             }
+            Event::Goal { .. } => {}
             Event::State(state) => {
                 if let RunState::Diverged { message, .. } = &state {
                     self.note(Level::Error, message.clone(), None);

@@ -32,16 +32,15 @@ impl Talk {
         pollster::block_on(self.backend.handle(command, &mut |event| heard.push(event)));
     }
 
-    /// Turn until `done` is heard.
+    /// Turn until `done` is heard, from now on.
     fn until(&mut self, done: impl Fn(&Event) -> bool) {
-        let mut seen = 0;
         for _ in 0..10_000 {
+            let seen = self.heard.len();
+            let heard = &mut self.heard;
+            pollster::block_on(self.backend.turn(&mut |event| heard.push(event)));
             if self.heard[seen..].iter().any(&done) {
                 return;
             }
-            seen = self.heard.len();
-            let heard = &mut self.heard;
-            pollster::block_on(self.backend.turn(&mut |event| heard.push(event)));
         }
         panic!("not heard: {:?}", self.heard.last());
     }
@@ -244,6 +243,48 @@ fn a_run_that_diverged_goes_back() {
     talk.say(Command::Resume);
     talk.until(finished);
     assert_eq!(talk.failures(), Vec::<&str>::new());
+}
+
+#[test]
+fn a_refused_wish_leaves_everything_as_it_was() {
+    let root = tempfile::tempdir().expect("a folder");
+    let folder = root.path().join("run");
+    let mut talk = Talk::new();
+    talk.say(start(&folder, true));
+    talk.say(Command::Step);
+    talk.until(|event| *event == Event::State(RunState::Paused));
+    // Its own folder is taken, nonsense is no configuration, and there is no such run.
+    talk.say(start(&folder, false));
+    talk.say(Command::Start {
+        draft: draft("[model]\nheads = 3\n"),
+        device: "cpu".into(),
+        folder: Some(root.path().join("other").display().to_string()),
+        paused: false,
+    });
+    talk.say(Command::Open {
+        folder: root.path().join("none").display().to_string(),
+        device: "cpu".into(),
+    });
+    assert_eq!(talk.failures().len(), 3, "{:?}", talk.failures());
+    assert_eq!(talk.state(), Some(&RunState::Paused));
+    assert!(!root.path().join("other").exists());
+    // A rate below the final one takes it along; more steps are a longer run.
+    for (key, value) in [("train.lr", "1e-6"), ("train.steps", "2")] {
+        talk.say(Command::Set {
+            key: key.into(),
+            value: value.into(),
+        });
+    }
+    talk.say(Command::Resume);
+    talk.until(finished);
+    talk.say(Command::Set {
+        key: "train.steps".into(),
+        value: "3".into(),
+    });
+    assert_eq!(talk.state(), Some(&RunState::Paused));
+    talk.say(Command::Resume);
+    talk.until(|event| matches!(event, Event::Lines(lines) if lines.iter().any(|line| matches!(line, Line::Done { step: 3, .. }))));
+    assert_eq!(talk.failures().len(), 3, "{:?}", talk.failures());
 }
 
 #[test]

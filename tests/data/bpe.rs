@@ -144,6 +144,26 @@ fn long_texts_are_cut_where_words_end() {
     );
 }
 
+/// Line ends that look fit for a cut to those who know the blanks of ASCII only.
+#[test]
+fn long_texts_are_not_cut_beside_blanks_of_any_script() {
+    let lines = ["abc\u{b}\n", "abc\u{2003}\n", "abc\n\u{a0}\u{a0}"];
+    // In these the blank and the line end are one word.
+    let words = ["abc\u{b}\n\n", "abc\u{2003}\n\n", "abc\n\u{a0}\u{a0}"];
+    let bpe = learn(words.map(|word| word.repeat(99)).concat().as_bytes(), 264).unwrap();
+    for line in lines {
+        let text = (line.repeat(10_000) + "abc\n").repeat(1_500_000 / (10_000 * line.len()));
+        assert_eq!(
+            library(bpe.to_json())
+                .encode_fast(text.as_str(), false)
+                .unwrap()
+                .get_ids(),
+            bpe.encode(text.as_bytes()),
+            "{line:?}"
+        );
+    }
+}
+
 #[test]
 fn texts_without_blanks_or_of_blanks_alone_are_learnt_from_and_come_back() {
     for text in [
@@ -216,6 +236,58 @@ fn the_validation_part_has_no_part_in_the_vocabulary() {
     assert_eq!(read(&text).tokenizer(), read(&other).tokenizer());
 }
 
+#[test]
+fn no_token_reaches_over_the_cut_between_training_and_validation() {
+    // Words of different density: a part of the tokens is another part of the bytes.
+    let text = text().replace('.', " €") + &"kaka ".repeat(3000);
+    for val_fraction in [0.1, 0.35, 0.5, 0.77] {
+        let mut cut = (text.len() as f64 * (1.0 - val_fraction)) as usize;
+        while !text.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        let options = TextOptions {
+            name: "x",
+            tokenizer: TokenizerKind::Bpe(300),
+            vocabulary: None,
+            val_fraction,
+            context: 8,
+        };
+        let first = TextDataset::new(text.as_bytes(), &options).unwrap();
+        let resumed = TextOptions {
+            vocabulary: Some(first.tokenizer()),
+            ..options
+        };
+        let again = TextDataset::new(text.as_bytes(), &resumed).unwrap();
+        let Tokenizer::Bpe(bpe) = first.tokenizer() else {
+            panic!("{:?}", first.tokenizer());
+        };
+        assert_eq!(bpe, &learn(&text.as_bytes()[..cut], 300).unwrap());
+        let ids: Vec<u32> = first.validation().collect();
+        assert_eq!(whole(bpe, &ids), &text.as_bytes()[cut..], "{val_fraction}");
+        let train = bpe.encode(&text.as_bytes()[..cut]).len();
+        assert_eq!(first.parts(), (train, ids.len()));
+        assert_eq!(again.parts(), first.parts());
+    }
+}
+
+#[test]
+fn a_text_of_too_few_pairs_of_bytes_is_refused_with_a_sentence() {
+    let options = TextOptions {
+        name: "x",
+        tokenizer: TokenizerKind::Bpe(300),
+        vocabulary: None,
+        val_fraction: 0.001,
+        context: 512,
+    };
+    let message = TextDataset::new(text().as_bytes(), &options)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.starts_with("x is too short") && message.contains("Give a longer text"),
+        "{message}"
+    );
+}
+
 /// A file with something changed in it.
 fn changed(change: impl Fn(&mut Value)) -> String {
     let mut file: Value =
@@ -227,7 +299,7 @@ fn changed(change: impl Fn(&mut Value)) -> String {
 #[test]
 fn files_that_cannot_be_used_are_refused_with_a_sentence() {
     type Change = fn(&mut Value);
-    let cases: [(Change, &str); 14] = [
+    let cases: [(Change, &str); 15] = [
         (|f| f["model"]["type"] = "WordPiece".into(), "WordPiece"),
         (|f| f["model"]["vocab"] = json!({}), "no vocabulary"),
         (|f| f["model"]["merges"] = json!(null), "no merges"),
@@ -241,6 +313,19 @@ fn files_that_cannot_be_used_are_refused_with_a_sentence() {
             |f| {
                 f["model"]["merges"] = json!([]);
                 f["model"]["vocab"].as_object_mut().unwrap().remove("Ġ");
+            },
+            "0x20",
+        ),
+        (
+            // An added token is no token of a byte.
+            |f| {
+                f["model"]["merges"] = json!([]);
+                let vocabulary = f["model"]["vocab"].as_object_mut().unwrap();
+                let number = vocabulary.remove("Ġ").unwrap();
+                let last = vocabulary.values_mut().find(|id| **id == 269).unwrap();
+                *last = number;
+                f["added_tokens"] = json!([{ "id": 269, "content": " ", "single_word": false, "lstrip": false,
+                    "rstrip": false, "normalized": false, "special": false }]);
             },
             "0x20",
         ),

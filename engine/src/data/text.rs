@@ -24,7 +24,8 @@ pub struct TextOptions<'a> {
     pub tokenizer: TokenizerKind,
     /// The tokenizer of an earlier run on this text.
     pub vocabulary: Option<&'a Tokenizer>,
-    /// Part of the tokens, at the end, that is for validation.
+    /// Part at the end that is for validation: of the tokens, and with byte pairs of the bytes, so that no token reaches
+    /// over the cut and the vocabulary is learnt from just what is trained on.
     pub val_fraction: f64,
     /// Tokens of a window, `model.context`: both parts must be longer.
     pub context: usize,
@@ -60,19 +61,29 @@ impl TextDataset {
         } = *options;
         let mut notices = Vec::new();
         let cleaned = clean(bytes, options, &mut notices)?;
-        let (tokenizer, ids) = encode(&cleaned, options, progress)?;
-        let split = |tokens: usize| (tokens as f64 * (1.0 - val_fraction)) as usize;
-        let (total, train) = (ids.len(), split(ids.len()));
+        let Encoded {
+            tokenizer,
+            ids,
+            train,
+        } = encode(&cleaned, options, progress)?;
+        let total = ids.len();
         let needed = context + 1;
         if train < needed || total - train < needed {
-            // The smallest length at which both parts suffice; the split rounds, so look for it.
-            let enough = (2 * needed..)
-                .find(|&tokens| split(tokens) >= needed && tokens - split(tokens) >= needed)
-                .unwrap_or(usize::MAX);
+            let advice = if matches!(tokenizer, Tokenizer::Bpe(_)) {
+                // How many tokens a longer text would have is not known.
+                "a longer text".to_owned()
+            } else {
+                // The smallest length at which both parts suffice; the split rounds, so look for it.
+                let enough = (2 * needed..).find(|&tokens| {
+                    let train = train_part(tokens, val_fraction);
+                    train >= needed && tokens - train >= needed
+                });
+                format!("a text of at least {} tokens", enough.unwrap_or(usize::MAX))
+            };
             return Err(Error::File(format!(
                 "{name} is too short: it has {total} tokens, of which data.val_fraction = {val_fraction} leaves {train} for \
-                 training and {} for validation; model.context = {context} needs {needed} in each. Give a text of at least \
-                 {enough} tokens, or lower model.context",
+                 training and {} for validation; model.context = {context} needs {needed} in each. Give {advice}, or lower \
+                 model.context",
                 total - train
             )));
         }
@@ -245,32 +256,58 @@ fn looks_like_utf16(bytes: &[u8]) -> bool {
     wide(0) || wide(1)
 }
 
+/// How many of `length` tokens or bytes are for training.
+fn train_part(length: usize, val_fraction: f64) -> usize {
+    (length as f64 * (1.0 - val_fraction)) as usize
+}
+
+/// A text as tokens; the first `train` are for training.
+struct Encoded {
+    tokenizer: Tokenizer,
+    ids: Vec<u16>,
+    train: usize,
+}
+
 fn encode(
     content: &Content,
     options: &TextOptions<'_>,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<(Tokenizer, Vec<u16>)> {
+) -> Result<Encoded> {
     let name = options.name;
     let short = |id: u32| u16::try_from(id).expect("a vocabulary has at most 65,536 tokens");
     let bytes = match content {
         Content::Text(text) => text.as_bytes(),
         Content::Bytes(bytes) => bytes,
     };
+    // Byte pairs are learnt from what stands before this, and none of them reaches over it.
+    let cut = train_part(bytes.len(), options.val_fraction);
+    let cut = match content {
+        Content::Text(text) => text.floor_char_boundary(cut),
+        Content::Bytes(_) => cut,
+    };
     let tokenizer = match (options.vocabulary, content) {
         (Some(tokenizer), _) => tokenizer.clone(),
         (None, _) if let TokenizerKind::Bpe(size) = options.tokenizer => {
-            // What is for validation has no part in the vocabulary.
-            let train = (bytes.len() as f64 * (1.0 - options.val_fraction)) as usize;
-            Tokenizer::Bpe(Bpe::train(&bytes[..train], size, progress)?)
+            Tokenizer::Bpe(Bpe::train(&bytes[..cut], size, progress)?)
         }
         (None, Content::Text(text)) if options.tokenizer == TokenizerKind::Char => Tokenizer::Char(
             Characters::of(text).map_err(|error| Error::File(format!("{name}: {error}")))?,
         ),
         _ => Tokenizer::Byte,
     };
-    let ids = match (&tokenizer, content) {
+    let ids: Vec<u16> = match (&tokenizer, content) {
         (Tokenizer::Byte, _) => bytes.iter().map(|&b| u16::from(b)).collect(),
-        (Tokenizer::Bpe(bpe), _) => bpe.encode(bytes).into_iter().map(short).collect(),
+        (Tokenizer::Bpe(bpe), _) => {
+            let (train, validation) = bytes.split_at(cut);
+            let mut ids: Vec<u16> = bpe.encode(train).into_iter().map(short).collect();
+            let train = ids.len();
+            ids.extend(bpe.encode(validation).into_iter().map(short));
+            return Ok(Encoded {
+                tokenizer,
+                ids,
+                train,
+            });
+        }
         (Tokenizer::Char(characters), Content::Text(text)) => {
             let mut ids = Vec::with_capacity(text.len());
             for character in text.chars() {
@@ -292,5 +329,10 @@ fn encode(
             )));
         }
     };
-    Ok((tokenizer, ids))
+    let train = train_part(ids.len(), options.val_fraction);
+    Ok(Encoded {
+        tokenizer,
+        ids,
+        train,
+    })
 }

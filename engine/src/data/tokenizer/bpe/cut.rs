@@ -6,15 +6,33 @@ const PIECE: usize = 1 << 20;
 /// Where nothing else is found, the text is cut after so many bytes.
 const LONGEST_PIECE: usize = 1 << 21;
 
-/// Parts of a text. They end after a line break between two characters that are no blanks.
+/// Whether a text, as far as it is one, begins with a blank: what `\s` is to those who cut it into words.
+fn begins_blank(bytes: &[u8]) -> bool {
+    let first = bytes[..bytes.len().min(4)].utf8_chunks().next();
+    first
+        .and_then(|chunk| chunk.valid().chars().next())
+        .is_some_and(char::is_whitespace)
+}
+
+/// Whether it ends with one.
+fn ends_blank(bytes: &[u8]) -> bool {
+    let last = bytes[bytes.len().saturating_sub(4)..].utf8_chunks().last();
+    last.filter(|chunk| chunk.invalid().is_empty())
+        .and_then(|chunk| chunk.valid().chars().next_back())
+        .is_some_and(char::is_whitespace)
+}
+
+/// Parts of a text. They end after a line break between two characters that are no blanks; where there is none from
+/// [`PIECE`] to [`LONGEST_PIECE`], anywhere between two characters.
 pub(super) fn pieces(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         if bytes.is_empty() {
             return None;
         }
         let ends = |&end: &usize| {
-            let blank = |position: usize| bytes[position].is_ascii_whitespace();
-            bytes[end - 1] == b'\n' && !blank(end - 2) && !blank(end)
+            bytes[end - 1] == b'\n'
+                && !ends_blank(&bytes[..end - 1])
+                && !begins_blank(&bytes[end..])
         };
         let limit = bytes.len().min(LONGEST_PIECE);
         // A character may begin in the middle of any bytes; those that end a piece are no continuation of one.

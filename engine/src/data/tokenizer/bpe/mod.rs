@@ -2,7 +2,8 @@
 //!
 //! Every byte is a token, and merges of tokens are further tokens, so any bytes can be encoded and come back the same.
 //! `tokenizers` encodes text only: bytes that are no UTF-8 are cut out and encoded between the texts around them. On UTF-8,
-//! the tokens are those that any other program finds with the same `tokenizer.json`.
+//! the tokens are those that any other program finds with the same `tokenizer.json`, except at a cut where a long text has no
+//! line end for 1 MiB ([`Bpe::encode`]).
 //!
 //! Byte pair encoding for words: Sennrich, Haddow, Birch 2016, <https://arxiv.org/abs/1508.07909>; on bytes, with this
 //! cutting into words: GPT-2.
@@ -12,7 +13,6 @@ mod cut;
 mod file;
 mod train;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokenizers::models::bpe::BPE;
@@ -114,13 +114,11 @@ impl Bpe {
 
     fn of(tokenizer: tokenizers::Tokenizer) -> Result<Self> {
         let tokens = file::tokens(&tokenizer)?;
-        let numbers: HashMap<&[u8], u32> = (0_u32..)
-            .zip(&tokens)
-            .map(|(id, bytes)| (bytes.as_slice(), id))
-            .collect();
         let mut bytes = [0; 256];
         for (byte, id) in (0_u8..=255).zip(&mut bytes) {
-            *id = *numbers.get([byte].as_slice()).ok_or_else(|| {
+            // Not among the added tokens: only those of the model encode what no pattern finds.
+            let found = tokenizer.get_model().token_to_id(&alphabet::text(&[byte]));
+            *id = found.ok_or_else(|| {
                 Error::File(format!(
                     "its vocabulary has no token for the byte {byte:#04x}; a byte-level vocabulary has one for each of the 256"
                 ))
@@ -158,7 +156,9 @@ impl Bpe {
 
     /// Tokens of any bytes.
     ///
-    /// Long texts are encoded in parts that end with a line, where the word before does not depend on the word after.
+    /// Long texts are encoded in parts of 1 to 2 MiB that end with a line, where the word before does not depend on the word
+    /// after. Where a text has no such line end for 1 MiB, it is cut between any two characters, and tokens beside the cut
+    /// may be others than those of the whole text.
     #[must_use]
     pub fn encode(&self, bytes: &[u8]) -> Vec<u32> {
         let mut ids = Vec::new();

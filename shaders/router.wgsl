@@ -19,7 +19,7 @@ struct Params {
     top_k: u32,
     mode: u32,
     add: u32,    // 1: dlogits += .., 0: dlogits = ..
-    scale: f32,  // of mode 2
+    scale: f32,  // of mode 2, above 0
 }
 
 const ALL: u32 = 0u;
@@ -169,8 +169,7 @@ fn backward(
         if params.mode == ALL {
             dlogits[at] += g * dgates[at];
         } else if params.mode == SIGMOID {
-            // Without a scale all gates are 0, and so is what goes through them.
-            let part = select(0.0, along / params.scale, params.scale > 0.0);
+            let part = along / params.scale;
             dlogits[at] += (dgates[at] - part) * g * (1.0 - sigmoid(logits[at]));
         } else {
             dlogits[at] += g * (dgates[at] - along);

@@ -103,10 +103,7 @@ pub(super) fn backward<T: Real>(
         for e in chosen() {
             dz[e] += match p.mode {
                 ALL => g[e] * dg[e],
-                SIGMOID if p.scale > 0.0 => {
-                    (dg[e] - along / T::of(p.scale)) * g[e] * (T::one() - score(z[e]))
-                }
-                SIGMOID => T::zero(),
+                SIGMOID => (dg[e] - along / T::of(p.scale)) * g[e] * (T::one() - score(z[e])),
                 _ => g[e] * (dg[e] - along),
             };
         }

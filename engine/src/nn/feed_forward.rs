@@ -41,7 +41,7 @@ pub struct MoeConfig {
     /// Coefficient of the router's z-loss; 0 switches it off.
     #[serde(default = "thousandth")]
     pub z_loss: f64,
-    /// Factor of the routed experts' sum, `sigmoid_bias` only.
+    /// Factor of the routed experts' sum, `sigmoid_bias` only; above 0 there.
     #[serde(default = "two_and_a_half")]
     pub routed_scale: f64,
     /// Step of the selection bias, `sigmoid_bias` only.
@@ -182,6 +182,16 @@ impl MoeConfig {
                     format!("is {value}; it must be a finite number, 0 or more"),
                 );
             }
+        }
+        // In 32-bit floats; the gradient of the router divides by it.
+        if gate == ExpertGate::SigmoidBias && routed_scale < f64::from(f32::MIN_POSITIVE) {
+            return refuse(
+                "routed_scale",
+                format!(
+                    "is {routed_scale}: with `gate = \"sigmoid_bias\"` the routed experts would be multiplied by 0; use a \
+                     number above 0, as 1 or 2.5"
+                ),
+            );
         }
         Ok(())
     }

@@ -65,7 +65,8 @@ struct Router {
 /// Select `top_k` experts for each row of `logits` `[rows, experts]`. Of equal scores the lower number wins.
 ///
 /// # Errors
-/// If `logits` is not a matrix, `top_k` is not between 1 and `experts`, or the bias has another length.
+/// If `logits` is not a matrix, `top_k` is not between 1 and `experts`, the bias has another length, or the scale is not
+/// above 0.
 pub fn router(tape: &mut Tape, logits: Tensor, top_k: u32, gates: Gates) -> Result<Routes> {
     let &[rows, experts] = logits.shape.dims() else {
         return Err(Error::shape(
@@ -85,6 +86,12 @@ pub fn router(tape: &mut Tape, logits: Tensor, top_k: u32, gates: Gates) -> Resu
     let (mode, bias, scale) = match gates {
         Gates::Softmax => (ALL, logits, 0.0),
         Gates::SoftmaxOfSelected => (1, logits, 0.0),
+        Gates::Sigmoid { scale, .. } if scale <= 0.0 => {
+            return Err(Error::Op {
+                op: "router",
+                message: format!("the scale is {scale}; it must be above 0"),
+            });
+        }
         Gates::Sigmoid { bias, scale } if bias.shape.len() == experts as usize => {
             (SIGMOID, bias, scale)
         }

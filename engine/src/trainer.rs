@@ -216,8 +216,10 @@ fn check_size(model: &ModelConfig, batch: Batch) -> Result<()> {
         model.vocab_size,
     ];
     let width = u64::from(widths.into_iter().max().unwrap_or(1));
-    let slots = model.residual.most_slots(model.num_hidden_layers).max(1);
-    let elements = rows * width.max(u64::from(model.hidden_size) * slots);
+    let residual = model
+        .residual
+        .widest(model.num_hidden_layers, model.hidden_size);
+    let elements = rows * width.max(residual);
     if elements > MOST_ELEMENTS {
         let message = format!(
             "times model.context is {rows} tokens, and the largest tensor would have {elements} elements; at most \

@@ -156,6 +156,15 @@ fn impossible_values_are_refused_by_the_name_that_a_person_wrote() {
                         .unwrap()
             }),
         ),
+        (
+            "feed_forward.routed_scale: is 0",
+            refusal(|c| {
+                c.feed_forward = serde_json::from_str(
+                    r#"{"kind":"moe","gate":"sigmoid_bias","routed_scale":0,"intermediate_size":8}"#,
+                )
+                .unwrap()
+            }),
+        ),
     ];
     for (expected, message) in cases {
         assert!(
@@ -232,10 +241,50 @@ fn more_than_64_sources_are_refused_and_64_are_not() {
     );
     assert!(at(r#"{"kind":"attn_res","sublayers_per_block":4}"#, 32).is_ok());
     assert!(at(r#"{"kind":"delta"}"#, 32).is_ok());
-    assert!(at(r#"{"kind":"delta","mode":"null"}"#, 32).is_err());
+    assert!(at(r#"{"kind":"delta"}"#, 33).is_err());
+    // The null source has no slot.
+    assert!(at(r#"{"kind":"delta","mode":"null"}"#, 32).is_ok());
     assert!(at(r#"{"kind":"dar"}"#, 63).is_ok());
     assert!(at(r#"{"kind":"dar"}"#, 64).is_err());
     assert!(at(r#"{"kind":"standard"}"#, 200).is_ok());
+    // An average that is never taken reads nothing.
+    assert!(at(r#"{"kind":"dense_former","period":101}"#, 100).is_ok());
+}
+
+#[test]
+fn the_advice_about_sources_names_keys_of_the_kind() {
+    for (residual, advice) in [
+        (
+            r#"{"kind":"attn_res"}"#,
+            "lower model.layers or raise residual.sublayers_per_block, or set residual.window",
+        ),
+        (
+            r#"{"kind":"sep_v"}"#,
+            "lower model.layers or raise residual.sublayers_per_block",
+        ),
+        (
+            r#"{"kind":"delta"}"#,
+            "lower model.layers or set residual.granularity = \"block\" and residual.sublayers_per_block",
+        ),
+        (
+            r#"{"kind":"delta","granularity":"block"}"#,
+            "lower model.layers or raise residual.sublayers_per_block",
+        ),
+        (
+            r#"{"kind":"dar"}"#,
+            "lower model.layers or raise residual.layers_per_block",
+        ),
+        (
+            r#"{"kind":"dense_former"}"#,
+            "lower model.layers or raise residual.dilation",
+        ),
+        (r#"{"kind":"transparent"}"#, "lower model.layers"),
+        (r#"{"kind":"cumulative"}"#, "lower model.layers"),
+    ] {
+        let config: ResidualConfig = serde_json::from_str(residual).unwrap();
+        let message = config.validate(200, 12).unwrap_err().to_string();
+        assert!(message.ends_with(advice), "{residual}: {message}");
+    }
 }
 
 #[test]

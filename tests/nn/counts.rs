@@ -1,6 +1,11 @@
 //! Numbers of parameters and of sources against the formulas of section 7 of the routing specification (I16).
 
+use braid_engine::models::plans;
+use braid_engine::nn::residual::ResidualConfig;
 use braid_tests::net::Net;
+use braid_tests::oracle;
+
+use crate::MECHANISMS;
 
 fn routing_parameters(residual: &str, layers: u32) -> usize {
     Net::initial(residual, layers, 1).parameters.routing_count()
@@ -108,6 +113,92 @@ fn sources_follow_the_formulas() {
                 s / 2
             )),
             2 * block
+        );
+    }
+}
+
+/// Labels and numbers of elements of the largest tensors of a forward and backward pass.
+fn largest(net: &Net) -> Vec<(String, u64)> {
+    let how = plans::Training {
+        batch: net.batch,
+        accumulate: 1,
+        checkpoint: false,
+        watch: false,
+    };
+    let limits = oracle().limits();
+    let plan = plans::training(&net.config, &net.parameters, &how, &limits).expect("records");
+    let largest = plan.plan.memory.largest.into_iter();
+    largest
+        .map(|(label, bytes)| (label, bytes / limits.float))
+        .collect()
+}
+
+#[test]
+fn sizes_of_a_mechanism_are_those_that_are_recorded() {
+    // Experts change nothing of it, and have large tensors of their own.
+    let dense = |(residual, _): &(&str, u32)| !residual.contains("feed_forward");
+    let mechanisms: Vec<_> = MECHANISMS.into_iter().filter(dense).collect();
+    for kind in ResidualConfig::KINDS {
+        let own = format!(r#""kind": "{kind}""#);
+        assert!(
+            mechanisms.iter().any(|(all, _)| all.contains(&own)),
+            "{kind}"
+        );
+    }
+    for (residual, layers) in mechanisms {
+        // Deep enough that a history is among the largest tensors, and that blocks remain unfinished.
+        for layers in [layers.max(3), layers + 4, layers + 5] {
+            let net = Net::initial(residual, layers, 1);
+            let config = &net.config.residual;
+            let sources = net.routing().into_iter().map(|routing| {
+                let slots = routing.sources.iter().filter(|name| *name != "null");
+                slots.count() as u64
+            });
+            let told = config.most_sources(layers);
+            assert_eq!(told, sources.max().unwrap_or(0), "{residual}, {layers}");
+
+            let (rows, width) = (u64::from(net.batch.rows()), net.config.hidden_size);
+            let stride = (rows * u64::from(width)).next_multiple_of(64);
+            let histories = ["depth sources", "streams", "layer outputs"];
+            let recorded = largest(&net)
+                .iter()
+                .find(|(label, _)| histories.contains(&label.as_str()))
+                .map_or(0, |(_, elements)| elements / stride);
+            let told = config.most_slots(layers);
+            assert_eq!(told, recorded, "{residual}, {layers}");
+            assert!(config.widest(layers, width) >= told * u64::from(width));
+        }
+    }
+}
+
+#[test]
+fn states_and_scratch_of_streams_count_as_wide_tensors() {
+    for (residual, label, widest) in [
+        (
+            r#"{"kind": "mhc", "streams": 4, "sinkhorn_iters": 100}"#,
+            "sums of columns and rows",
+            800,
+        ),
+        (
+            r#"{"kind": "mhc", "streams": 8, "sinkhorn_iters": 1}"#,
+            "stream_mix",
+            96,
+        ),
+        (
+            r#"{"kind": "hyper_connections", "streams": 8}"#,
+            "stream_mix",
+            96,
+        ),
+    ] {
+        let net = Net::initial(residual, 2, 1);
+        assert_eq!(net.config.residual.widest(2, 12), widest, "{residual}");
+        let elements = u64::from(net.batch.rows()) * widest;
+        let largest = largest(&net);
+        assert!(
+            largest
+                .iter()
+                .any(|(name, len)| name.contains(label) && *len == elements),
+            "{residual}: {largest:?}"
         );
     }
 }

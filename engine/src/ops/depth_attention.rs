@@ -300,8 +300,7 @@ fn record(
     };
     if sources.is_empty() || sources.len() > MAX_SOURCES {
         return refuse(format!(
-            "{} sources, 1 to {MAX_SOURCES} are possible; larger blocks make fewer (residual.sublayers_per_block or \
-             residual.layers_per_block)",
+            "{} sources, 1 to {MAX_SOURCES} are possible",
             sources.len()
         ));
     }

@@ -6,11 +6,10 @@ use serde::{Deserialize, Serialize};
 
 pub use self::attn_res::{AttnResConfig, DepthWeights, Evaluation};
 use crate::error::{Error, Result};
+use crate::ops::depth_attention::MAX_SOURCES;
 
 mod attn_res;
-
-/// The most sources that one depth mix can read: their slots are listed in a uniform buffer of fixed size.
-pub const MAX_SOURCES: u64 = 64;
+mod size;
 
 /// Which residual mechanism a model has, and how it is set.
 ///
@@ -304,53 +303,6 @@ impl ResidualConfig {
         }
     }
 
-    /// The largest number of sources that any site reads in a model of `layers` layers; 0 for mechanisms without a history.
-    #[must_use]
-    pub fn most_sources(&self, layers: u32) -> u64 {
-        let (sites, layers) = (layers, u64::from(layers));
-        let sublayers = 2 * layers;
-        match *self {
-            // The read-out has the most: an unfinished block counts as one more.
-            Self::AttnRes(ref options) => u64::from(options.sources(2 * sites)),
-            Self::SepV {
-                sublayers_per_block,
-            } => 1 + sublayers.div_ceil(u64::from(sublayers_per_block.max(1))),
-            Self::Delta {
-                granularity,
-                sublayers_per_block,
-                mode,
-                ..
-            } => {
-                let block = match granularity {
-                    Granularity::Sublayer => 1,
-                    Granularity::Block => u64::from(sublayers_per_block.max(1)),
-                };
-                1 + sublayers.saturating_sub(1) / block + u64::from(mode == DeltaMode::Null)
-            }
-            Self::Dar {
-                layers_per_block, ..
-            } => 1 + layers.div_ceil(u64::from(layers_per_block.max(1))),
-            Self::DenseFormer { dilation, .. } => 1 + layers / u64::from(dilation.max(1)),
-            Self::Transparent { .. } => 1 + layers,
-            Self::Cumulative { .. } => sublayers,
-            Self::Standard {}
-            | Self::Mhc2Matched {}
-            | Self::HyperConnections { .. }
-            | Self::Mhc { .. } => 0,
-        }
-    }
-
-    /// As many slots as the history of a model of `layers` layers may need, or more.
-    #[must_use]
-    pub fn most_slots(&self, layers: u32) -> u64 {
-        match self {
-            // Every running sum of a block has a slot of its own.
-            Self::AttnRes(_) | Self::SepV { .. } => 1 + 2 * u64::from(layers),
-            // Both streams of `dar`.
-            _ => 2 * self.most_sources(layers),
-        }
-    }
-
     /// Refuse values that cannot work in a model of `layers` layers and this width.
     ///
     /// # Errors
@@ -422,12 +374,13 @@ impl ResidualConfig {
             | Self::Cumulative { .. } => {}
         }
         let sources = self.most_sources(layers);
-        if sources > MAX_SOURCES {
+        if sources > MAX_SOURCES as u64 {
+            let advice = self.fewer_sources();
             return Err(Error::config(
                 "model.layers",
                 format!(
                     "is {layers}: a site of `residual.kind = \"{}\"` would read {sources} sources, at most {MAX_SOURCES} \
-                     are possible; lower model.layers or raise the block size in [residual]",
+                     are possible; lower model.layers{advice}",
                     self.kind()
                 ),
             ));

@@ -33,7 +33,8 @@ a   = softmax_i <q_s * g_s, rms(v_i)>
 w   = a (plain), a - 1/n (centered), eta_s a (gated),
       a with a constant source of value 0 (null)",
     choices: &[
-        "The released code and the draft differ in places; this follows the code where it was readable.",
+        "Where released code and paper disagree this follows the paper: zero queries, exact block deltas, appended at the \
+         end of their block.",
         "An unfinished last block never becomes a source, and the read-out is the plain stream.",
         "Queries, gains and gates are not decayed.",
     ],

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use super::matmul::{Matrix, product, rows_of_a_piece};
+use super::matmul::{Matrix, multiply_tn, product, rows_of_a_piece};
 use super::threads::for_each_part;
 use crate::cpu::{CpuArgs, params};
 use crate::ops::expert_sort::NONE;
@@ -82,19 +82,7 @@ pub(super) fn tn(p: &dyn Any, [places, a, b, c, ..]: CpuArgs<'_, f32>) {
             }
             return;
         }
-        let rows = rows_of_a_piece(m, n, terms);
-        for_each_part(c, rows * n, |piece, c| {
-            let a = Matrix {
-                data: &a[first * m + piece * rows..],
-                row: 1,
-                column: m,
-            };
-            let b = Matrix {
-                data: &b[first * n..],
-                row: n,
-                column: 1,
-            };
-            product([c.len() / n, n, terms], c, p.add != 0, a, b);
-        });
+        let (a, b) = (&a[first * m..], &b[first * n..]);
+        multiply_tn([m, n, terms], c, p.add != 0, a, b);
     });
 }

@@ -170,6 +170,24 @@ fn multiply([m, n, k]: [usize; 3], c: &mut [f32], add: bool, a: &[f32], b: &[f32
     });
 }
 
+/// `c (+)= a^T b`, all row-major, in pieces of rows of `c`; `a` is `[k, m]`.
+pub(super) fn multiply_tn([m, n, k]: [usize; 3], c: &mut [f32], add: bool, a: &[f32], b: &[f32]) {
+    let rows = rows_of_a_piece(m, n, k);
+    for_each_part(c, rows * n, |piece, c| {
+        let a = Matrix {
+            data: &a[piece * rows..],
+            row: 1,
+            column: m,
+        };
+        let b = Matrix {
+            data: b,
+            row: n,
+            column: 1,
+        };
+        product([c.len() / n, n, k], c, add, a, b);
+    });
+}
+
 pub(super) fn tn(p: &dyn Any, [a, b, c, ..]: CpuArgs<'_, f32>) {
     let p: &Params = params(p);
     let (a, b, c) = (a.read(), b.read(), c.write());
@@ -177,19 +195,7 @@ pub(super) fn tn(p: &dyn Any, [a, b, c, ..]: CpuArgs<'_, f32>) {
     for (number, c) in c.chunks_exact_mut(m * n).enumerate() {
         let first = number * slab;
         let terms = slab.min(k - first);
-        let rows = rows_of_a_piece(m, n, terms);
-        for_each_part(c, rows * n, |piece, c| {
-            let a = Matrix {
-                data: &a[first * m + piece * rows..],
-                row: 1,
-                column: m,
-            };
-            let b = Matrix {
-                data: &b[first * n..],
-                row: n,
-                column: 1,
-            };
-            product([c.len() / n, n, terms], c, p.add != 0, a, b);
-        });
+        let (a, b) = (&a[first * m..], &b[first * n..]);
+        multiply_tn([m, n, terms], c, p.add != 0, a, b);
     }
 }

@@ -109,13 +109,38 @@ pub(super) fn mix(
     sources: &[Slot],
     how: &DepthMix,
 ) -> Result<Tensor> {
-    let prefix = site_prefix(config, site);
-    let query = tape.parameter(&query_name(&prefix))?;
-    let gain = tape.parameter(&gain_name(&prefix))?;
-    let pairs: Vec<_> = sources.iter().map(|&slot| (slot, slot)).collect();
-    let (mixed, weights) = depth_attention(tape, history, &pairs, query, 0, gain, how)?;
+    let query = query_and_gain(tape, config, site, None)?;
+    let (mixed, weights) = mix_all(tape, history, sources, query, how)?;
     tape.watch(|| format!("routing.{site}.0"), weights);
     Ok(mixed)
+}
+
+/// Query and gain of a site; `ones` stands for the gain where there is none.
+fn query_and_gain(
+    tape: &mut Tape,
+    config: &ModelConfig,
+    site: u32,
+    ones: Option<Tensor>,
+) -> Result<(Tensor, Tensor)> {
+    let prefix = site_prefix(config, site);
+    let query = tape.parameter(&query_name(&prefix))?;
+    let gain = match ones {
+        Some(ones) => ones,
+        None => tape.parameter(&gain_name(&prefix))?,
+    };
+    Ok((query, gain))
+}
+
+/// One mix over all `sources`, keys = values, and its weights.
+fn mix_all(
+    tape: &mut Tape,
+    history: History,
+    sources: &[Slot],
+    (query, gain): (Tensor, Tensor),
+    how: &DepthMix,
+) -> Result<(Tensor, Tensor)> {
+    let pairs: Vec<_> = sources.iter().map(|&slot| (slot, slot)).collect();
+    depth_attention(tape, history, &pairs, query, 0, gain, how)
 }
 
 /// State while recording.
@@ -172,13 +197,7 @@ impl AttnRes {
 
     /// Query and gain of a site.
     fn query(&self, tape: &mut Tape, site: u32) -> Result<(Tensor, Tensor)> {
-        let prefix = site_prefix(&self.config, site);
-        let query = tape.parameter(&query_name(&prefix))?;
-        let gain = match self.ones {
-            Some(ones) => ones,
-            None => tape.parameter(&gain_name(&prefix))?,
-        };
-        Ok((query, gain))
+        query_and_gain(tape, &self.config, site, self.ones)
     }
 
     fn mix(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
@@ -231,9 +250,8 @@ impl AttnRes {
             key_norm: self.options.key_norm,
             ..DepthMix::softmax(self.config.rms_norm_eps)
         };
-        let (query, gain) = self.query(tape, site)?;
-        let pairs: Vec<_> = sources.iter().map(|&slot| (slot, slot)).collect();
-        depth_attention(tape, self.history, &pairs, query, 0, gain, &how)
+        let query = self.query(tape, site)?;
+        mix_all(tape, self.history, sources, query, &how)
     }
 
     /// The first site of a block reads the finished blocks for all sites of the block; at the others the partial sum joins.

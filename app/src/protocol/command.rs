@@ -15,7 +15,7 @@ pub struct Draft {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RouteEdit {
-    /// Take source `source` out of the softmax: the others share its weight in proportion.
+    /// Take source `source` out: the others share its weight in proportion, where weights sum to one.
     Cut {
         /// Column of the source.
         source: usize,

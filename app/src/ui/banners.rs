@@ -1,6 +1,7 @@
 //! What needs attention: a loss that is not finite, a wish that failed, a device that was lost, no GPU.
 
 use egui::{RichText, Sides, Ui};
+use web_time::{Duration, Instant};
 
 use super::format::grouped;
 use super::heard::Heard;
@@ -17,10 +18,15 @@ struct Failure {
     field: Option<String>,
 }
 
+/// A wish that fails this soon after another fails because of it: a step without the run that could not be started.
+const BURST: Duration = Duration::from_secs(1);
+
 /// Its own state.
 #[derive(Debug, Default)]
 pub(super) struct Banners {
     failure: Option<Failure>,
+    /// When the last wish failed.
+    failed: Option<Instant>,
     /// A device was lost and opened again.
     lost: Option<String>,
     /// Nobody wants to read again that there is no GPU.
@@ -39,11 +45,18 @@ impl Banners {
                 message,
                 field,
             } => {
-                self.failure = Some(Failure {
-                    what: what.clone(),
-                    message: message.clone(),
-                    field: field.clone(),
-                });
+                let now = Instant::now();
+                let before = self.failed.replace(now);
+                let burst = before.is_some_and(|before| now.duration_since(before) < BURST);
+                // These two are told where they were asked for.
+                let elsewhere = ["quit", "look inside"].contains(&what.as_str());
+                if !(elsewhere || burst && self.failure.is_some()) {
+                    self.failure = Some(Failure {
+                        what: what.clone(),
+                        message: message.clone(),
+                        field: field.clone(),
+                    });
+                }
             }
             Event::DeviceLost { message, .. } => self.lost = Some(message.clone()),
             // It went well after all.
@@ -88,7 +101,7 @@ impl Banners {
                 field: None,
             });
         }
-        self.failed(ui, view, out);
+        self.failed(ui, heard, view, out);
         if let Some(message) = &self.lost {
             let edge = ui.visuals().warn_fg_color;
             if closing(ui, edge, "The device was lost and opened again", message) {
@@ -104,24 +117,18 @@ impl Banners {
         }
     }
 
-    fn failed(&mut self, ui: &mut Ui, view: &mut View, out: &mut Vec<Command>) {
+    fn failed(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
         let Some(failure) = &self.failure else { return };
         let red = ui.visuals().error_fg_color;
         let mut done = false;
         theme::notice(ui, red, |ui| {
             ui.set_width(ui.available_width());
-            let title = match failure.what.as_str() {
-                "start" => "The run could not be started".to_owned(),
-                "open" => "The run could not be opened".to_owned(),
-                "peek" | "history" => "The folder could not be read".to_owned(),
-                "export" => "The file could not be written".to_owned(),
-                "save" => "The checkpoint could not be written".to_owned(),
-                "set" => "The field was not changed".to_owned(),
-                "step" => "The step could not be made".to_owned(),
-                what => format!("This did not work: {what}"),
-            };
+            let (title, next) = words(&failure.what);
             ui.label(RichText::new(title).color(red).strong());
             ui.label(&failure.message);
+            if !next.is_empty() {
+                ui.label(next);
+            }
             ui.horizontal_wrapped(|ui| {
                 if let Some(field) = &failure.field
                     && view.draft.edits.field(field).is_some()
@@ -131,17 +138,33 @@ impl Banners {
                     view.tab = Tab::Setup;
                     done = true;
                 }
-                if failure.what == "save" && ui.button("Try again").clicked() {
-                    out.push(Command::Save);
+                if let Some(command) = again(&failure.what, heard)
+                    && ui.button("Try again").clicked()
+                {
+                    out.push(command);
                     done = true;
                 }
-                let other_device = failure.what == "start" && failure.field.is_none();
-                if other_device
-                    && view.draft.device != "cpu"
-                    && ui.button("Start on the CPU").clicked()
+                if failure.what == "open" && ui.button("Choose another run").clicked() {
+                    view.opening = true;
+                    done = true;
+                }
+                if failure.what == "intervene" && ui.button("Show the interventions").clicked() {
+                    (view.intervening, view.tab) = (true, Tab::Routing);
+                    done = true;
+                }
+                let device = failure.field.is_none() && view.draft.device != "cpu";
+                let cpu = match failure.what.as_str() {
+                    "start" => "Start on the CPU",
+                    _ => "Use the CPU",
+                };
+                if device
+                    && ["start", "check"].contains(&failure.what.as_str())
+                    && ui.button(cpu).clicked()
                 {
                     view.draft.device = "cpu".into();
-                    view.draft.start(false, out);
+                    if failure.what == "start" {
+                        view.draft.start(false, out);
+                    }
                     done = true;
                 }
                 if ui.button("Show the log").clicked() {
@@ -154,6 +177,73 @@ impl Banners {
             self.failure = None;
         }
     }
+}
+
+/// What did not work, and what to do where that is not a button.
+fn words(what: &str) -> (String, &'static str) {
+    let (title, next) = match what {
+        "list devices" => ("The devices could not be listed", ""),
+        "check" => (
+            "The configuration could not be looked at",
+            "Choose another device in the setup.",
+        ),
+        "start" => ("The run could not be started", ""),
+        "pause" => ("The run could not be paused", ""),
+        "resume" => ("The run could not go on", ""),
+        "step" => ("The step could not be made", ""),
+        "stop" => (
+            "The run could not be saved, so it was not closed",
+            "Make room on the disk, then try again.",
+        ),
+        "set" => ("The field was not changed", ""),
+        "stop conditions" => (
+            "The stop conditions were not changed",
+            "Set them again under \"until …\".",
+        ),
+        "save" => ("The checkpoint could not be written", ""),
+        "open" => ("The run could not be opened", ""),
+        "history" => (
+            "The run to compare with could not be read",
+            "Choose the folder of another one under Compare.",
+        ),
+        "sample" => (
+            "The text could not be written",
+            "Change the prompt or the length under Samples, then press \"Write now\".",
+        ),
+        "trace" => (
+            "The weights of this text could not be taken",
+            "Change the text under Tokens, then ask again.",
+        ),
+        "intervene" => ("The effect of the edits could not be measured", ""),
+        "rewind" => ("The run could not go back to its checkpoint", ""),
+        "watch" => ("The share of time for routing frames was not changed", ""),
+        "train" => (
+            "The training stopped",
+            "What was learnt is still in memory if the run is loaded: save it, or try to go on.",
+        ),
+        "engine" => (
+            "The engine stopped",
+            "Close this window and start Braid again; the run goes on from its last checkpoint.",
+        ),
+        "export" => ("The file could not be written", ""),
+        what => return (format!("This did not work: {what}"), ""),
+    };
+    (title.into(), next)
+}
+
+/// The command that asks for the same again, where it is known and has a chance.
+fn again(what: &str, heard: &Heard) -> Option<Command> {
+    let command = match what {
+        "list devices" => return Some(Command::Devices),
+        "pause" => Command::Pause,
+        "resume" | "train" => Command::Resume,
+        "step" => Command::Step,
+        "stop" => Command::Stop,
+        "save" => Command::Save,
+        "rewind" => Command::Rewind { lr_factor: 0.5 },
+        _ => return None,
+    };
+    heard.run.is_some().then_some(command)
 }
 
 /// A banner that can be put away; true when it is.

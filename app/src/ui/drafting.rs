@@ -125,6 +125,18 @@ impl Drafting {
         }
     }
 
+    /// Whether no run is loaded and the draft is not the configuration of the one that was closed.
+    #[must_use]
+    pub fn has_left(&self, heard: &Heard) -> bool {
+        match (&heard.run, &heard.closed, &heard.checked) {
+            // The last answer, even if the draft has changed since: nothing flickers while somebody types.
+            (None, Some(closed), Some(checked)) if !checked.values.is_empty() => {
+                !difference(&closed.values, &checked.values).is_empty()
+            }
+            _ => false,
+        }
+    }
+
     /// Begin a run of the draft. One that is loaded is saved and closed first.
     pub fn start(&mut self, paused: bool, out: &mut Vec<Command>) {
         self.starting = true;

@@ -42,6 +42,11 @@ impl Frames {
         }
     }
 
+    /// Forget what comes after this step: it is done again.
+    fn rewind(&mut self, step: u64) {
+        self.list.retain(|frame| frame.step <= step);
+    }
+
     /// All of them.
     #[must_use]
     pub fn list(&self) -> &[Frame] {
@@ -206,6 +211,17 @@ pub struct Entry {
     pub field: Option<String>,
 }
 
+/// Stop conditions that are in force; all `None`: it runs to the end of the schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Goal {
+    /// Updates in all.
+    pub step: Option<u64>,
+    /// Validation loss, at most.
+    pub val_loss: Option<f64>,
+    /// Seconds after it was set.
+    pub seconds: Option<f64>,
+}
+
 /// Everything.
 #[derive(Debug, Default)]
 pub struct Heard {
@@ -223,8 +239,14 @@ pub struct Heard {
     pub state: Option<RunState>,
     /// Updates done.
     pub step: u64,
+    /// Updates that were done when it became ready.
+    pub opened: u64,
+    /// When it pauses by itself.
+    pub goal: Goal,
     /// Its curves and frames.
     pub series: Series,
+    /// Frames come: routing records of validations, which have no norms and no matrix, are not needed.
+    live: bool,
     /// Speed.
     pub timing: Timing,
     /// Texts, newest last.
@@ -239,8 +261,8 @@ pub struct Heard {
     pub peek: Option<Peek>,
     /// Other runs.
     pub others: Vec<OtherRun>,
-    /// Last checkpoint.
-    pub saved: Option<(u64, String)>,
+    /// Last checkpoint, and where it is if it was written in this session.
+    pub saved: Option<(u64, Option<String>)>,
     /// The log, newest last.
     pub log: Vec<Entry>,
     /// The thread has ended.
@@ -258,6 +280,24 @@ impl Heard {
     #[must_use]
     pub fn frames(&self) -> &[Frame] {
         self.series.frames.list()
+    }
+
+    /// Whether closing now would lose something that was learnt since the run was opened. What diverged is worth nothing.
+    #[must_use]
+    pub fn is_unsaved(&self) -> bool {
+        let saved = self.saved.as_ref().map(|(step, _)| *step) == Some(self.step);
+        let goes_on = *self.state() == RunState::Running;
+        let diverged = matches!(self.state(), RunState::Diverged { .. });
+        let trained = self.step != self.opened;
+        self.run.is_some() && !diverged && trained && (goes_on || !saved)
+    }
+
+    /// Whether a run is the one that is loaded, or was last: read again after a rewind or a lost device, or opened again.
+    #[must_use]
+    pub fn is_same_run(&self, next: &RunInfo) -> bool {
+        let own = self.run.as_ref().or(self.closed.as_ref());
+        // Without folders, as in a browser, nothing is read again.
+        own.is_some_and(|own| own.folder == next.folder && !own.folder.is_empty())
     }
 
     fn note(&mut self, level: Level, text: String, field: Option<String>) {
@@ -301,11 +341,23 @@ impl Heard {
                 }
             }
             Event::Ready(run) => {
+                let mut frames = Frames::default();
+                if self.is_same_run(&run) {
+                    frames = std::mem::take(&mut self.series.frames);
+                    frames.rewind(run.step);
+                    self.samples.retain(|sample| sample.step <= run.step);
+                } else {
+                    self.samples.clear();
+                }
                 self.retire(&run.folder);
                 self.series = Series::of(&run.lines);
-                self.step = run.step;
-                (self.samples, self.trace, self.effect) = (Vec::new(), None, None);
-                self.saved = None;
+                if !frames.list.is_empty() {
+                    self.series.frames = frames;
+                }
+                (self.step, self.opened) = (run.step, run.step);
+                (self.trace, self.effect) = (None, None);
+                self.live = false;
+                self.saved = run.saved.map(|step| (step, None));
                 self.run = Some(*run);
             }
             Event::Configured {
@@ -317,7 +369,17 @@ impl Heard {
                     (run.values, run.toml, run.steps) = (values, toml, steps);
                 }
             }
-            Event::Goal { .. } => {}
+            Event::Goal {
+                step,
+                val_loss,
+                seconds,
+            } => {
+                self.goal = Goal {
+                    step,
+                    val_loss,
+                    seconds,
+                };
+            }
             Event::State(state) => {
                 if let RunState::Diverged { message, .. } = &state {
                     self.note(Level::Error, message.clone(), None);
@@ -332,10 +394,15 @@ impl Heard {
                     if let Line::Train { step, .. } = line {
                         self.step = *step;
                     }
-                    self.series.add(line);
+                    if !(self.live && matches!(line, Line::Routing { .. })) {
+                        self.series.add(line);
+                    }
                 }
             }
-            Event::Frame(frame) => self.series.frames.push(*frame),
+            Event::Frame(frame) => {
+                self.live = true;
+                self.series.frames.push(*frame);
+            }
             Event::Timing(timing) => self.timing = timing,
             Event::Peeked(peek) => self.peek = Some(*peek),
             Event::History {
@@ -362,7 +429,7 @@ impl Heard {
             Event::Effect(effect) => self.effect = Some(*effect),
             Event::Saved { step, path } => {
                 self.note(Level::Note, format!("saved: {path}"), None);
-                self.saved = Some((step, path));
+                self.saved = Some((step, Some(path)));
             }
             Event::DeviceLost { message, .. } => self.note(Level::Error, message, None),
             Event::Notice { message } => self.note(Level::Note, message, None),

@@ -70,18 +70,44 @@ fn words(sites: &[Site], edit: &Intervention) -> String {
     }
 }
 
-/// What a difference and its standard error allow to say.
-fn verdict(difference: f64, error: f64) -> &'static str {
+/// What a difference and its standard error allow to say. Only taking a route away tells whether it is needed.
+fn verdict(edits: &[Intervention], difference: f64, error: f64) -> &'static str {
+    let cut = |edit: &Intervention| matches!(edit.edit, RouteEdit::Cut { .. });
+    let cuts = edits.iter().all(cut);
     if difference.abs() <= 2.0 * error || difference == 0.0 {
-        "within the noise of the batches"
-    } else if difference > 0.0 {
-        "the model needs this route"
+        return "within the noise of the batches";
+    }
+    match (difference > 0.0, cuts, edits.len()) {
+        (true, true, 1) => "the model needs this route",
+        (true, true, _) => "the model needs these routes",
+        (true, false, _) => "these edits raise the loss",
+        (false, true, _) => "the model does better without",
+        (false, false, _) => "these edits lower the loss",
+    }
+}
+
+/// What a cut does to the other weights of its read.
+fn cut_hint(heard: &Heard, read: &Stream) -> &'static str {
+    let is = |key: &str, word: &str| {
+        let values = heard.run.iter().flat_map(|run| &run.values);
+        let mut values = values.filter(|(own, _)| own == key);
+        values.any(|(_, value)| value.trim_matches('"') == word)
+    };
+    if is("residual.kind", "delta") && is("residual.mode", "centered") {
+        "Take this source out of the softmax: its weight there becomes 0, before 1/n is subtracted"
+    } else if read.floor.is_some() {
+        "Take this source away; the others share its weight in proportion"
     } else {
-        "the model does better without"
+        "Take this source away: its weight becomes 0, the others stay as they are"
     }
 }
 
 impl Interventions {
+    /// Another run is loaded: what was tried on the one before cannot be undone in it.
+    pub(super) fn forget(&mut self) {
+        (self.asked, self.before) = (None, Vec::new());
+    }
+
     /// Draw it.
     pub fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
         let known = frame(heard, view).map(|(frame, _)| frame.sites.as_slice());
@@ -199,11 +225,7 @@ impl Interventions {
                 let why = "This read has one source only: there is nothing to change";
                 response.on_disabled_hover_text(why).clicked()
             };
-            if button(
-                ui,
-                "Cut",
-                "Take this source away; the others share its weight in proportion",
-            ) {
+            if button(ui, "Cut", cut_hint(heard, reads)) {
                 new = Some(edit(RouteEdit::Cut { source }));
             }
             if button(ui, "Pin", "Read this source only") {
@@ -309,7 +331,7 @@ impl Interventions {
                     effect.batches
                 ));
                 bar(ui, effect);
-                ui.label(verdict(difference, effect.error));
+                ui.label(verdict(&effect.edits, difference, effect.error));
             } else {
                 ui.strong(amount);
                 ui.label("one held-out batch only: its noise is unknown");
@@ -399,8 +421,23 @@ mod tests {
 
     #[test]
     fn small_differences_are_noise() {
-        assert_eq!(verdict(0.01, 0.02), "within the noise of the batches");
-        assert_eq!(verdict(0.5, 0.02), "the model needs this route");
-        assert_eq!(verdict(-0.5, 0.02), "the model does better without");
+        let cut = [edit(3, RouteEdit::Cut { source: 0 })];
+        let said = |difference| verdict(&cut, difference, 0.02);
+        assert_eq!(said(0.01), "within the noise of the batches");
+        assert_eq!(said(0.5), "the model needs this route");
+        assert_eq!(said(-0.5), "the model does better without");
+    }
+
+    #[test]
+    fn only_a_cut_tells_whether_a_route_is_needed() {
+        let both = [
+            edit(3, RouteEdit::Cut { source: 0 }),
+            edit(4, RouteEdit::Uniform),
+        ];
+        assert_eq!(verdict(&both, 0.5, 0.02), "these edits raise the loss");
+        assert_eq!(
+            verdict(&both[1..], -0.5, 0.02),
+            "these edits lower the loss"
+        );
     }
 }

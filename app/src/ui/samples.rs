@@ -43,7 +43,7 @@ impl Default for Samples {
             tokens: 64,
             temperature: 0.8,
             seed: 1,
-            every: None,
+            every: Some(100),
             interval: 100,
             asked_at: None,
             waiting: None,
@@ -199,7 +199,7 @@ impl Samples {
             self.every = on.then_some(self.interval);
             ui.separator();
             ui.toggle_value(&mut self.coloured, small("colour by probability"))
-                .on_hover_text("The stronger the ground, the less likely the model held the token that was chosen");
+                .on_hover_text("The stronger the ground, the less likely the model (at temperature 1) held the token that was chosen");
         });
         if self.coloured {
             legend(ui);
@@ -212,7 +212,7 @@ fn legend(ui: &mut Ui) {
     let dark = ui.visuals().dark_mode;
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 3.0;
-        ui.label(RichText::new("probability").small().weak());
+        ui.label(RichText::new("probability at temperature 1").small().weak());
         for probability in [1.0, 0.75, 0.5, 0.25, 0.0] {
             let text = RichText::new(format!(" {} ", format::percent(probability)));
             ui.label(
@@ -240,7 +240,7 @@ fn text(ui: &mut Ui, sample: &Sampled, monospace: bool, coloured: bool) {
             }
             if !chosen.is_empty() {
                 let mean = format!("{:.2} nats/token", nats / chosen.len() as f64);
-                let help = "Mean of −ln p over the tokens that the model chose, as it held them at this temperature";
+                let help = "Mean of −ln p over the tokens that were chosen, as the model holds them (at temperature 1)";
                 ui.label(RichText::new(mean).small().weak()).on_hover_text(help);
             }
         });
@@ -302,7 +302,7 @@ fn text(ui: &mut Ui, sample: &Sampled, monospace: bool, coloured: bool) {
         if let Some(token) = sample.tokens.get(index) {
             let shown = format!("{:?}", token.text);
             let words = match token.probability {
-                Some(p) => format!("{shown}  probability {}", share(p)),
+                Some(p) => format!("{shown}  probability {} at temperature 1", share(p)),
                 None => format!("{shown}  prompt"),
             };
             mark(ui, &galley, rect, index, &ends);

@@ -7,7 +7,7 @@ use egui::{
 use web_time::Duration;
 
 use super::format::grouped;
-use super::heard::{Heard, Point};
+use super::heard::{Curve, Heard};
 use super::routing::nearest;
 use super::theme::ACCENT;
 use super::ticks::far_end;
@@ -142,21 +142,20 @@ fn end(last: u64, steps: u64) -> f64 {
 }
 
 /// Least and largest value of each of `columns` parts of the axis: what a line of millions of points looks like.
-fn envelope(points: &[Point], end: f64, columns: usize) -> Vec<Option<(f64, f64)>> {
-    let mut parts = vec![None; columns];
-    for point in points.iter().filter(|point| point.value.is_finite()) {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a place on a screen"
-        )]
-        let at = (point.step / end * columns as f64) as usize;
-        if let Some(part) = parts.get_mut(at.min(columns.saturating_sub(1))) {
-            let (low, high) = part.unwrap_or((point.value, point.value));
-            *part = Some((low.min(point.value), high.max(point.value)));
-        }
-    }
-    parts
+fn envelope(curve: &Curve, end: f64, columns: usize) -> Vec<Option<(f64, f64)>> {
+    let mut from = 0;
+    let part = |column: usize| {
+        let to = if column == columns {
+            curve.len()
+        } else {
+            let edge = end * column as f64 / columns as f64;
+            from + curve[from..].partition_point(|point| point.step < edge)
+        };
+        let range = std::mem::replace(&mut from, to)..to;
+        let (low, high) = curve.extremes(range)?;
+        Some((curve[low].value, curve[high].value))
+    };
+    (1..=columns).map(part).collect()
 }
 
 impl Scrubber {
@@ -445,6 +444,7 @@ fn loss(painter: &egui::Painter, heard: &Heard, rect: Rect, end: f64, colour: eg
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::heard::Point;
 
     fn point(step: f64, value: f64) -> Point {
         Point {
@@ -475,10 +475,18 @@ mod tests {
 
     #[test]
     fn a_spike_survives_thinning() {
-        let mut points: Vec<Point> = (0..10_000).map(|s| point(f64::from(s), 1.0)).collect();
-        points[5_003].value = 9.0;
-        points[10].value = f64::NAN;
-        let parts = envelope(&points, 10_000.0, 100);
+        let mut curve = Curve::default();
+        for step in 0..10_000 {
+            let value = match step {
+                10 => f64::NAN,
+                5_003 => 9.0,
+                _ => 1.0,
+            };
+            curve.push(point(f64::from(step), value));
+        }
+        let parts = envelope(&curve, 10_000.0, 100);
+        assert_eq!(parts.len(), 100);
+        assert_eq!(parts[0], Some((1.0, 1.0)));
         assert_eq!(parts[50], Some((1.0, 9.0)));
         assert_eq!(parts[51], Some((1.0, 1.0)));
     }

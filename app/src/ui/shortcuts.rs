@@ -28,13 +28,17 @@ pub(super) fn take(ui: &Ui, heard: &Heard, view: &mut View, out: &mut Vec<Comman
     if ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::F1)) {
         view.shortcuts = !view.shortcuts;
     }
-    let free =
-        ui.memory(|memory| memory.focused().is_none()) && !egui::Popup::is_any_open(ui.ctx());
-    if !free || view.shortcuts {
+    let dialog = ui.memory(|memory| memory.top_modal_layer().is_some());
+    let focus = ui.memory(|memory| memory.focused().is_some());
+    if dialog || focus || view.shortcuts || egui::Popup::is_any_open(ui.ctx()) {
         return;
     }
-    if ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Space)) {
-        controls::act(&controls::primary(heard), heard, view, out);
+    // A new run after the end of another is worth a look at the button.
+    let primary = controls::primary(heard);
+    if primary != controls::Primary::Restart
+        && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Space))
+    {
+        controls::act(&primary, heard, view, out);
     }
     let paused = *heard.state() == RunState::Paused;
     if paused && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::ArrowRight)) {

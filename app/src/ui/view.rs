@@ -50,7 +50,6 @@ impl Default for Scales {
     }
 }
 
-/// The right column's and the centre's tabs on narrow windows.
 /// What stands under the map on narrow windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tab {
@@ -98,8 +97,19 @@ pub struct View {
     pub paint: f64,
     /// Whether the log is open.
     pub log: bool,
+    /// Whether a run to open is being chosen.
+    pub opening: bool,
     /// Whether the list of keys is open.
     pub shortcuts: bool,
     /// No animations.
     pub calm: bool,
+}
+
+impl View {
+    /// Another run is loaded: what was chosen of the one before means nothing in it.
+    pub(super) fn leave_run(&mut self) {
+        self.moment = Moment::Live;
+        (self.selected, self.source) = (None, None);
+        self.edits.clear();
+    }
 }

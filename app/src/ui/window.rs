@@ -116,7 +116,14 @@ impl Window {
 
     /// Take an event in.
     pub fn hear(&mut self, event: Event) {
+        if let Event::Ready(run) = &event
+            && !self.heard.is_same_run(run)
+        {
+            self.view.leave_run();
+            self.interventions.forget();
+        }
         self.banners.hear(&event);
+        self.closing.hear(&event);
         self.view.draft.hear(&event);
         self.heard.hear(event);
     }

@@ -167,6 +167,13 @@ fn a_safe_field_is_applied_and_another_one_suggests_a_restart() {
     assert!(draft.toml.contains("layers = 6"), "{}", draft.toml);
 }
 
+fn open(harness: &mut Harness<'_, Desk>) {
+    harness.get_by_label("menu").click();
+    harness.run_steps(3);
+    harness.get_by_label("Open a run …").click();
+    harness.run_steps(3);
+}
+
 #[test]
 fn a_run_is_looked_into_before_it_is_opened() {
     let mut harness = loaded([480.0, 620.0], Theme::Dark, RunState::Paused);
@@ -174,9 +181,8 @@ fn a_run_is_looked_into_before_it_is_opened() {
     harness
         .state_mut()
         .answer_dialog(Answer::Folder(folder.clone()));
-    harness.get_by_label("menu").click();
-    harness.run_steps(3);
-    harness.get_by_label("Open a run …").click();
+    open(&mut harness);
+    harness.get_by_label("Choose a folder …").click();
     harness.run_steps(3);
     assert_eq!(
         sent(&harness),
@@ -233,17 +239,26 @@ fn a_lost_device_is_told_and_takes_no_edits_along() {
     );
 }
 
+fn close(harness: &mut Harness<'_, Desk>) {
+    let viewport = harness.input_mut().viewports.entry(ViewportId::ROOT);
+    viewport.or_default().events.push(ViewportEvent::Close);
+    harness.step();
+    let viewport = harness.input_mut().viewports.entry(ViewportId::ROOT);
+    viewport.or_default().events.clear();
+    harness.run_steps(3);
+}
+
+fn failed(what: &str, message: &str) -> Event {
+    Event::Failed {
+        what: what.into(),
+        message: message.into(),
+        field: None,
+    }
+}
+
 #[test]
 fn closing_while_it_trains_asks_and_saves() {
     let mut harness = loaded(LARGE, Theme::Dark, RunState::Running);
-    let close = |harness: &mut Harness<'_, Desk>| {
-        let viewport = harness.input_mut().viewports.entry(ViewportId::ROOT);
-        viewport.or_default().events.push(ViewportEvent::Close);
-        harness.step();
-        let viewport = harness.input_mut().viewports.entry(ViewportId::ROOT);
-        viewport.or_default().events.clear();
-        harness.run_steps(3);
-    };
     close(&mut harness);
     harness.get_by_label("Cancel").click();
     harness.run_steps(3);
@@ -252,6 +267,146 @@ fn closing_while_it_trains_asks_and_saves() {
     harness.get_by_label("Save and close").click();
     harness.run_steps(2);
     assert_eq!(sent(&harness), [Command::Quit { save: true }]);
+    // The disk is full: the window stays.
+    let full = "no space is left on the device";
+    harness.state_mut().window.hear(failed("quit", full));
+    harness.run_steps(3);
+    harness.get_by_label("The run could not be saved");
+    harness.get_by_label(full);
+    harness.state_mut().sent.clear();
+    harness.get_by_label("Try again").click();
+    harness.run_steps(3);
+    assert_eq!(sent(&harness), [Command::Quit { save: true }]);
+    harness.state_mut().window.hear(failed("quit", full));
+    harness.run_steps(3);
+    harness.state_mut().sent.clear();
+    harness.get_by_label("Cancel").click();
+    harness.run_steps(3);
+    assert!(harness.query_by_label(full).is_none());
+    close(&mut harness);
+    harness.get_by_label("Close without saving").click();
+    harness.run_steps(2);
+    assert_eq!(sent(&harness), [Command::Quit { save: false }]);
+}
+
+#[test]
+fn closing_asks_only_if_something_would_be_lost() {
+    // What diverged is worth nothing.
+    let mut harness = loaded(LARGE, Theme::Dark, diverged());
+    close(&mut harness);
+    assert_eq!(sent(&harness), [Command::Quit { save: false }]);
+    // Opened, looked at, not trained.
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Paused);
+    let window = &mut harness.state_mut().window;
+    let mut run = window.heard.run.clone().expect("a run");
+    (run.step, run.saved) = (150, Some(100));
+    window.hear(Event::Ready(Box::new(run)));
+    close(&mut harness);
+    assert_eq!(sent(&harness), [Command::Quit { save: false }]);
+}
+
+#[test]
+fn space_and_arrows_belong_to_a_dialog_that_is_open() {
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Paused);
+    open(&mut harness);
+    harness.key_press(Key::Space);
+    harness.key_press(Key::ArrowRight);
+    harness.run_steps(3);
+    assert_eq!(sent(&harness), []);
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Finished);
+    harness.key_press(Key::Space);
+    harness.run_steps(3);
+    assert_eq!(sent(&harness), [], "a new run is not begun by a slip");
+}
+
+#[test]
+fn a_folder_can_be_typed_and_what_is_wrong_with_it_is_said() {
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Paused);
+    open(&mut harness);
+    harness.get_by_label("Folder of the run").focus();
+    harness.run_steps(2);
+    harness.event(egui::Event::Text("runs/none".into()));
+    harness.run_steps(2);
+    harness.get_by_label("Look inside").click();
+    harness.run_steps(2);
+    let folder = "runs/none".to_owned();
+    assert_eq!(sent(&harness), [Command::Peek { folder }]);
+    let message = "runs/none is not the folder of a run";
+    harness
+        .state_mut()
+        .window
+        .hear(failed("look inside", message));
+    harness.run_steps(3);
+    harness.get_by_label(message);
+}
+
+#[test]
+fn the_first_failure_of_several_is_shown() {
+    let mut harness = desk(LARGE, Theme::Dark, vec![devices()]);
+    harness.run_steps(4);
+    let window = &mut harness.state_mut().window;
+    window.hear(failed("start", "the GPU has too little memory"));
+    window.hear(failed("step", "no run is loaded; start one, or open one"));
+    harness.run_steps(3);
+    harness.get_by_label("The run could not be started");
+    harness.get_by_label("the GPU has too little memory");
+    harness.get_by_label("Start on the CPU").click();
+    harness.run_steps(2);
+    let starts =
+        |command: &Command| matches!(command, Command::Start { device, .. } if device == "cpu");
+    assert!(sent(&harness).iter().any(starts));
+}
+
+#[test]
+fn a_field_that_has_no_row_is_given_up() {
+    let mut harness = desk(LARGE, Theme::Dark, vec![devices()]);
+    harness.run_steps(4);
+    let draft = &mut harness.state_mut().window.view.draft;
+    draft.edits.set("data.file", "a.txt".into());
+    draft.edits.set("data.tokenizer", "bpe".into());
+    draft.go_to = Some("data.vocab".into());
+    harness.run_steps(4);
+    assert!(harness.state().window.view.draft.go_to.is_none());
+    assert!(
+        harness
+            .get_all_by_label("vocabulary")
+            .any(|node| node.is_focused())
+    );
+    // A byte has no vocabulary to choose.
+    let draft = &mut harness.state_mut().window.view.draft;
+    draft.edits.set("data.tokenizer", "byte".into());
+    draft.go_to = Some("data.vocab".into());
+    harness.run_steps(16);
+    assert!(harness.state().window.view.draft.go_to.is_none());
+}
+
+#[test]
+fn stop_conditions_that_are_in_force_are_shown() {
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Running);
+    harness.state_mut().window.hear(Event::Goal {
+        step: Some(1500),
+        val_loss: None,
+        seconds: Some(60.0),
+    });
+    harness.get_by_label("stop conditions").click();
+    harness.run_steps(3);
+    harness.get_by_label("It pauses at step 1,500 or 60 s after it was set.");
+}
+
+#[test]
+fn a_schedule_that_was_changed_moves_the_end() {
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Running);
+    let window = &mut harness.state_mut().window;
+    let run = window.heard.run.clone().expect("a run");
+    window.hear(Event::Configured {
+        values: run.values,
+        toml: run.toml.replace("steps = 200", "steps = 300"),
+        steps: 300,
+    });
+    harness.run_steps(2);
+    harness.get_by_label("step 200 / 300");
+    let run = harness.state().window.heard.run.as_ref().expect("a run");
+    assert!(run.toml.contains("steps = 300"), "{}", run.toml);
 }
 
 #[test]

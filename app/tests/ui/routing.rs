@@ -1,8 +1,8 @@
 //! The routing view with its interventions and the scrubber.
 
 use braid_app::protocol::{
-    Checked, Command, Depth, Derived, Effect, Event, Frame, Intervention, RouteEdit, Site,
-    SiteKind, Stream, Trace, TraceSite, Unfolded,
+    Checked, Command, Depth, Derived, Effect, Event, Frame, Intervention, Line, RouteEdit,
+    RunState, Site, SiteKind, Stream, Trace, TraceSite, Unfolded,
 };
 use braid_app::ui::{Heard, Interventions, Moment, Routing, Scrubber, View};
 use egui::{Key, Panel, Role, Theme};
@@ -230,6 +230,77 @@ fn arrows_move_the_selection() {
     assert_eq!(press(Key::ArrowRight), (Some((7, 1)), Some(0)));
     assert_eq!(press(Key::ArrowLeft), (Some((7, 0)), Some(2)));
     assert_eq!(press(Key::ArrowUp), (Some((8, 0)), None));
+}
+
+#[test]
+fn a_selection_of_a_model_with_more_streams_does_no_harm() {
+    let one = site(0, SiteKind::Attn, vec![stream(2, |_| 0.5)]);
+    let mut state = after(recorded("dar"));
+    state
+        .heard
+        .hear(Event::Frame(Box::new(frame(300, vec![one]))));
+    (state.view.selected, state.view.source) = (Some((0, 3)), Some(0));
+    let mut harness = middle([680.0, 560.0], Theme::Dark, state);
+    harness.run_steps(2);
+    harness.get_by_label("routing map").focus();
+    harness.run_steps(2);
+    for (key, source) in [
+        (Key::ArrowRight, Some(1)),
+        (Key::ArrowLeft, Some(0)),
+        (Key::ArrowUp, Some(0)),
+    ] {
+        harness.key_press(key);
+        harness.run_steps(2);
+        let view = &harness.state().view;
+        assert_eq!((view.selected, view.source), (Some((0, 0)), source));
+    }
+}
+
+#[test]
+fn validations_take_no_norms_away_while_frames_come() {
+    let mut middle = after(recorded("live"));
+    let frames = middle.heard.frames().len();
+    let last = middle.heard.frames().last().expect("a frame").clone();
+    assert!(last.unfolded.is_some());
+    let sites = last.sites.clone();
+    let line = Line::Routing { step: 201, sites };
+    middle.heard.hear(Event::Lines(vec![line]));
+    assert_eq!(middle.heard.frames().len(), frames);
+    // Back to step 100: what was seen until then stays.
+    let mut run = middle.heard.run.clone().expect("a run");
+    (run.step, run.saved) = (100, Some(100));
+    middle.heard.hear(Event::Ready(Box::new(run)));
+    let last = middle.heard.frames().last().expect("a frame");
+    assert!(last.step <= 100 && last.unfolded.is_some());
+    assert!(middle.heard.frames().len() > 3);
+    assert_eq!(middle.heard.saved, Some((100, None)));
+}
+
+#[test]
+fn a_closed_run_is_named_until_something_else_is_set_up() {
+    let mut middle = after(recorded("live"));
+    let values = middle.heard.run.clone().expect("a run").values;
+    middle.heard.hear(Event::State(RunState::Empty));
+    let checked = |values: Vec<(String, String)>| {
+        let Event::Checked(checked) = shape() else {
+            unreachable!()
+        };
+        Event::Checked(Box::new(Checked {
+            number: 100,
+            values,
+            ..*checked
+        }))
+    };
+    middle.heard.hear(checked(values.clone()));
+    let mut harness = self::middle([680.0, 560.0], Theme::Dark, middle);
+    harness.run_steps(2);
+    harness.get_by_label("closed run dar recall, step 200");
+    let mut other = values;
+    other.retain(|(key, _)| key != "model.layers");
+    other.push(("model.layers".into(), "3".into()));
+    harness.state_mut().heard.hear(checked(other));
+    harness.run_steps(2);
+    assert_eq!(harness.get_all_by_label("not trained yet").count(), 2);
 }
 
 fn cut() -> Intervention {

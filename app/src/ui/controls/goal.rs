@@ -3,16 +3,15 @@
 use egui::{DragValue, Popup, PopupCloseBehavior, RichText, Ui};
 
 use crate::protocol::Command;
-use crate::ui::heard::Heard;
+use crate::ui::format::grouped;
+use crate::ui::heard::{self, Heard};
 
-/// What is asked for, and what was sent.
+/// What is asked for; what is in force is heard.
 #[derive(Debug)]
 pub(super) struct Goal {
     step: (bool, u64),
     val_loss: (bool, f64),
     seconds: (bool, f64),
-    /// In words.
-    set: Option<String>,
 }
 
 impl Default for Goal {
@@ -21,23 +20,37 @@ impl Default for Goal {
             step: (false, 500),
             val_loss: (false, 1.0),
             seconds: (false, 60.0),
-            set: None,
         }
     }
+}
+
+/// `at step 500 or at a validation loss of 1`; nothing if it runs to the end of the schedule.
+fn words(goal: &heard::Goal) -> Option<String> {
+    let words: Vec<String> = [
+        goal.step.map(|step| format!("at step {}", grouped(step))),
+        goal.val_loss
+            .map(|loss| format!("at a validation loss of {loss}")),
+        goal.seconds
+            .map(|seconds| format!("{seconds} s after it was set")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!words.is_empty()).then(|| words.join(" or "))
 }
 
 impl Goal {
     pub(super) fn show(&mut self, ui: &mut Ui, heard: &Heard, out: &mut Vec<Command>) {
         let text = RichText::new("until …");
-        let hint = match &self.set {
+        let set = words(&heard.goal);
+        let hint = match &set {
             None => "Pause by itself: at a step, a validation loss or after a time".to_owned(),
             Some(set) => format!("Pauses {set}"),
         };
-        let button = egui::Button::new(text).selected(self.set.is_some());
+        let button = egui::Button::new(text).selected(set.is_some());
         let button = ui.add(button).on_hover_text(hint);
         button.widget_info(|| {
-            let selected = self.set.is_some();
-            egui::WidgetInfo::selected(egui::Role::Button, true, selected, "stop conditions")
+            egui::WidgetInfo::selected(egui::Role::Button, true, set.is_some(), "stop conditions")
         });
         Popup::from_toggle_button_response(&button)
             .close_behavior(PopupCloseBehavior::CloseOnClickOutside)
@@ -67,14 +80,13 @@ impl Goal {
                         .on_disabled_hover_text("Choose one of the conditions")
                         .clicked()
                     {
-                        self.send(heard, out);
+                        self.send(out);
                     }
                     if ui
                         .button("Never")
                         .on_hover_text("Go on to the end of the schedule")
                         .clicked()
                     {
-                        self.set = None;
                         out.push(Command::Until {
                             step: None,
                             val_loss: None,
@@ -82,31 +94,19 @@ impl Goal {
                         });
                     }
                 });
-                ui.weak(match &self.set {
+                ui.weak(match &set {
                     None => "Nothing is set: it runs to the end of the schedule.".to_owned(),
                     Some(set) => format!("It pauses {set}."),
                 });
             });
     }
 
-    fn send(&mut self, heard: &Heard, out: &mut Vec<Command>) {
-        let _ = heard;
+    fn send(&self, out: &mut Vec<Command>) {
         let chosen = |(on, value): (bool, f64)| on.then_some(value);
-        let step = self.step.0.then_some(self.step.1);
-        let (val_loss, seconds) = (chosen(self.val_loss), chosen(self.seconds));
-        let words: Vec<String> = [
-            step.map(|step| format!("at step {step}")),
-            val_loss.map(|loss| format!("at a validation loss of {loss}")),
-            seconds.map(|seconds| format!("{seconds} s after it was set")),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        self.set = Some(words.join(" or "));
         out.push(Command::Until {
-            step,
-            val_loss,
-            seconds,
+            step: self.step.0.then_some(self.step.1),
+            val_loss: chosen(self.val_loss),
+            seconds: chosen(self.seconds),
         });
     }
 }

@@ -8,7 +8,6 @@ mod rate;
 use egui::{Button, Label, RichText, Ui, vec2};
 
 use super::heard::Heard;
-use super::host::{Purpose, Wish};
 use super::theme;
 use super::view::View;
 use crate::form::KINDS;
@@ -93,7 +92,7 @@ impl Controls {
                     ui.separator();
                     progress::show(ui, 210.0, heard);
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        self.menu(ui, heard, view);
+                        Self::menu(ui, view);
                         open_button(ui, view);
                         save_button(ui, heard, out);
                     });
@@ -107,7 +106,7 @@ impl Controls {
                     self.rate.show(ui, 56.0, heard, view, out);
                     self.goal.show(ui, heard, out);
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        self.menu(ui, heard, view);
+                        Self::menu(ui, view);
                         save_button(ui, heard, out);
                         let width = ui.available_width().min(170.0);
                         progress::show(ui, width, heard);
@@ -118,7 +117,7 @@ impl Controls {
                 ui.horizontal(|ui| {
                     progress::show(ui, 150.0, heard);
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        self.menu(ui, heard, view);
+                        Self::menu(ui, view);
                         save_button(ui, heard, out);
                         self.goal.show(ui, heard, out);
                     });
@@ -133,11 +132,10 @@ impl Controls {
         self.open.show(ui, heard, view, out);
     }
 
-    fn menu(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View) {
+    fn menu(ui: &mut Ui, view: &mut View) {
         let menu = ui.menu_button("Menu", |ui| {
-            let _ = heard;
             if ui.button("Open a run …").clicked() {
-                view.dialogs.ask(Purpose::OpenRun, Wish::OpenFolder);
+                view.opening = true;
             }
             ui.checkbox(&mut view.log, "Log");
             ui.separator();
@@ -226,7 +224,7 @@ fn buttons(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) 
             "Stop after this step; everything stays in memory (space)",
         ),
         Primary::Resume => ("Resume", "Go on (space)"),
-        Primary::Restart => ("Restart", "Begin a new run of this configuration (space)"),
+        Primary::Restart => ("Restart", "Begin a new run of this configuration"),
         Primary::Wait(_) => (" ", ""),
     };
     let starts = matches!(action, Primary::Start | Primary::Restart);
@@ -331,7 +329,10 @@ fn restart(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>, 
 
 fn save_button(ui: &mut Ui, heard: &Heard, out: &mut Vec<Command>) {
     let hint = match &heard.saved {
-        Some((step, path)) => format!("Write a checkpoint (Ctrl+S). Last: step {step}, {path}"),
+        Some((step, Some(path))) => {
+            format!("Write a checkpoint (Ctrl+S). Last: step {step}, {path}")
+        }
+        Some((step, None)) => format!("Write a checkpoint (Ctrl+S). Last: step {step}"),
         None => "Write a checkpoint (Ctrl+S)".to_owned(),
     };
     let button = ui
@@ -348,6 +349,6 @@ fn open_button(ui: &mut Ui, view: &mut View) {
         .button("Open…")
         .on_hover_text("Look into a run on disk, and go on with it");
     if button.clicked() {
-        view.dialogs.ask(Purpose::OpenRun, Wish::OpenFolder);
+        view.opening = true;
     }
 }

@@ -1,18 +1,22 @@
 //! Opening a run: a look inside before it replaces anything.
 
-use egui::{Grid, Modal, RichText, ScrollArea, Ui};
+use egui::{Grid, Modal, RichText, ScrollArea, TextEdit, Ui};
 
 use crate::form::{difference, values};
 use crate::protocol::{Command, Peek};
 use crate::ui::format::{bytes, grouped};
-use crate::ui::heard::Heard;
-use crate::ui::host::{Answer, Purpose};
+use crate::ui::heard::{Heard, Level};
+use crate::ui::host::{Answer, Purpose, Wish};
 use crate::ui::view::View;
 
 /// The folder that is looked into.
 #[derive(Debug, Default)]
 pub(super) struct Open {
-    folder: Option<String>,
+    /// As it is typed, or as a dialog gave it.
+    folder: String,
+    /// What was asked about, and how long the log was then: a failure is an answer too.
+    asked: Option<(String, usize)>,
+    /// Why a folder could not be chosen.
     failed: Option<String>,
 }
 
@@ -26,51 +30,122 @@ impl Open {
     ) {
         match view.dialogs.take(Purpose::OpenRun) {
             Some(Answer::Folder(folder)) => {
-                self.failed = None;
-                out.push(Command::Peek {
-                    folder: folder.clone(),
-                });
-                self.folder = Some(folder);
+                self.folder = folder;
+                self.look(heard, out);
             }
             Some(Answer::Failed(message)) => self.failed = Some(message),
             _ => {}
         }
-        let Some(folder) = &self.folder else { return };
-        // Without an answer the banner says why.
-        let Some(peek) = heard.peek.as_ref().filter(|peek| peek.folder == *folder) else {
+        if !view.opening {
             return;
-        };
+        }
+        let asked = self.asked.as_ref().map(|(folder, _)| folder.as_str());
+        let peek = heard.peek.as_ref();
+        let peek = peek.filter(|peek| asked == Some(peek.folder.as_str()));
         let mut done = false;
         let modal = Modal::new(egui::Id::unique("open run")).show(ui.ctx(), |ui| {
             ui.set_width(ui.ctx().content_rect().width().min(480.0) - 40.0);
-            ui.heading("Open this run?");
-            facts(ui, peek);
-            compare(ui, peek, heard, view);
-            if let Some(run) = &heard.run {
-                ui.label(format!(
-                    "The run that is loaded, {}, is saved at step {} and closed first.",
-                    run.name,
-                    grouped(heard.step)
-                ));
+            match peek {
+                Some(peek) => done = inside(ui, peek, heard, view, out),
+                None => done = self.choose(ui, heard, view, out),
             }
-            ui.horizontal(|ui| {
-                let can = peek.last.is_some();
-                let open = ui.add_enabled(can, egui::Button::new("Open"));
-                let why = "This folder has no checkpoint to go on from";
-                if open.on_disabled_hover_text(why).clicked() {
-                    out.push(Command::Open {
-                        folder: peek.folder.clone(),
-                        device: view.draft.device.clone(),
-                    });
-                    done = true;
-                }
-                done |= ui.button("Cancel").clicked();
-            });
         });
         if done || modal.should_close() {
-            self.folder = None;
+            view.opening = false;
+            (self.asked, self.failed) = (None, None);
         }
     }
+
+    /// Ask what is inside.
+    fn look(&mut self, heard: &Heard, out: &mut Vec<Command>) {
+        let folder = self.folder.trim().to_owned();
+        self.failed = None;
+        out.push(Command::Peek {
+            folder: folder.clone(),
+        });
+        self.asked = Some((folder, heard.log.len()));
+    }
+
+    /// Which folder; true when it is given up.
+    fn choose(
+        &mut self,
+        ui: &mut Ui,
+        heard: &Heard,
+        view: &mut View,
+        out: &mut Vec<Command>,
+    ) -> bool {
+        ui.heading("Open a run");
+        ui.label("The folder of a run, such as runs/dar-recall:");
+        let edit = TextEdit::singleline(&mut self.folder)
+            .hint_text("folder")
+            .desired_width(f32::INFINITY);
+        let edit = ui.add(edit);
+        edit.widget_info(|| {
+            let mut info = egui::WidgetInfo::text_edit(true, "", self.folder.as_str(), "");
+            info.label = Some("Folder of the run".into());
+            info
+        });
+        let enter = edit.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+        if let Some(message) = self.failure(heard) {
+            let red = ui.visuals().error_fg_color;
+            ui.label(RichText::new(message).color(red));
+        }
+        let mut done = false;
+        ui.horizontal(|ui| {
+            let some = !self.folder.trim().is_empty();
+            let look = ui.add_enabled(some, egui::Button::new("Look inside"));
+            let look = look.on_disabled_hover_text("Type the folder of a run, or choose it");
+            if look.clicked() || (enter && some) {
+                self.look(heard, out);
+            }
+            if ui.button("Choose a folder …").clicked() {
+                view.dialogs.ask(Purpose::OpenRun, Wish::OpenFolder);
+            }
+            done = ui.button("Cancel").clicked();
+        });
+        done
+    }
+
+    /// Why the folder that was chosen or typed last cannot be looked into.
+    fn failure<'a>(&'a self, heard: &'a Heard) -> Option<&'a str> {
+        if self.failed.is_some() {
+            return self.failed.as_deref();
+        }
+        let since = self.asked.as_ref()?.1.min(heard.log.len());
+        let errors = heard.log[since..].iter().rev();
+        errors
+            .filter(|entry| entry.level == Level::Error)
+            .find_map(|entry| entry.text.strip_prefix("look inside: "))
+    }
+}
+
+/// What is inside; true when there is nothing more to choose.
+fn inside(ui: &mut Ui, peek: &Peek, heard: &Heard, view: &View, out: &mut Vec<Command>) -> bool {
+    ui.heading("Open this run?");
+    facts(ui, peek);
+    compare(ui, peek, heard, view);
+    if let Some(run) = &heard.run {
+        ui.label(format!(
+            "The run that is loaded, {}, is saved at step {} and closed first.",
+            run.name,
+            grouped(heard.step)
+        ));
+    }
+    let mut done = false;
+    ui.horizontal(|ui| {
+        let can = peek.last.is_some();
+        let open = ui.add_enabled(can, egui::Button::new("Open"));
+        let why = "This folder has no checkpoint to go on from";
+        if open.on_disabled_hover_text(why).clicked() {
+            out.push(Command::Open {
+                folder: peek.folder.clone(),
+                device: view.draft.device.clone(),
+            });
+            done = true;
+        }
+        done |= ui.button("Cancel").clicked();
+    });
+    done
 }
 
 fn facts(ui: &mut Ui, peek: &Peek) {

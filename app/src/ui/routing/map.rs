@@ -224,7 +224,9 @@ impl Map<'_> {
             view.selected = first.rows.get(start).map(|row| (row.site, 0));
             return;
         };
-        let grid = streams.get(stream).unwrap_or(first);
+        // The selection may be of a model with more streams.
+        let stream = stream.min(streams.len() - 1);
+        let grid = streams[stream];
         let Some(row) = grid.row(site) else {
             view.selected = first.rows.get(start).map(|row| (row.site, 0));
             return;

@@ -22,13 +22,14 @@ mod words;
 use egui::{Align, Layout, RichText, Ui, vec2};
 
 pub(super) use names::source_words;
+use shown::Shown;
 pub(super) use shown::{frame, nearest};
 pub(super) use words::read_words;
 
 use super::format::grouped;
 use super::heard::Heard;
 use super::view::{Moment, View};
-use crate::protocol::Command;
+use crate::protocol::{Command, Frame};
 
 /// A view of the frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,7 +99,7 @@ impl Routing {
         let head = vec2(ui.available_width(), ui.spacing().interact_size.y);
         let from_right = Layout::right_to_left(Align::TOP);
         ui.allocate_ui_with_layout(head, from_right, |ui| {
-            caption(ui, heard, view);
+            self.caption(ui, heard, view);
             let rest = Layout::left_to_right(Align::TOP).with_main_wrap(true);
             ui.with_layout(rest, |ui| {
                 for (tab, name, hint) in Tab::ALL {
@@ -118,15 +119,30 @@ impl Routing {
             Tab::Unfolded => unfolded::show(ui, heard, view),
         }
     }
+
+    /// Which step of which run is shown; loud if it is not the newest.
+    fn caption(&self, ui: &mut Ui, heard: &Heard, view: &View) {
+        let shape = self.tab == Tab::Map && !matches!(Shown::of(heard, view), Shown::Frame(_));
+        match frame(heard, view).filter(|_| !shape) {
+            Some(shown) => moment(ui, heard, view, shown),
+            None => {
+                ui.weak("not trained yet");
+            }
+        }
+    }
 }
 
-/// Which step is shown; loud if it is not the newest.
-fn caption(ui: &mut Ui, heard: &Heard, view: &mut View) {
-    let Some((frame, at)) = frame(heard, view) else {
-        ui.weak("not trained yet");
-        return;
-    };
+fn moment(ui: &mut Ui, heard: &Heard, view: &View, (frame, at): (&Frame, usize)) {
     let step = grouped(frame.step);
+    if let (None, Some(closed)) = (&heard.run, &heard.closed) {
+        let text = RichText::new(format!("closed run {}, step {step}", closed.name)).strong();
+        ui.label(text).on_hover_text(if closed.folder.is_empty() {
+            "It is no longer loaded".to_owned()
+        } else {
+            format!("It is no longer loaded; it is kept in {}", closed.folder)
+        });
+        return;
+    }
     if matches!(view.moment, Moment::Live) || at + 1 == heard.frames().len() {
         ui.label(format!("step {step}"))
             .on_hover_text("The newest routing frame");

@@ -33,15 +33,15 @@ pub(super) enum Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// Of the loaded run; before its first frame, or without a run, the shape of what is set up.
+    /// Of the loaded run, or the one that was closed until something else is set up; before its first frame, or without a
+    /// run, the shape of what is set up.
     pub(super) fn of(heard: &'a Heard, view: &View) -> Self {
-        if let Some((frame, _)) = frame(heard, view) {
-            return Self::Frame(frame);
-        }
         let derived = heard.checked.as_ref().and_then(|c| c.derived.as_ref());
-        match derived {
-            Some(derived) => Self::Shape(&derived.shape),
-            None => Self::Nothing,
+        match (frame(heard, view), derived) {
+            (Some(_), Some(derived)) if view.draft.has_left(heard) => Self::Shape(&derived.shape),
+            (Some((frame, _)), _) => Self::Frame(frame),
+            (None, Some(derived)) => Self::Shape(&derived.shape),
+            (None, None) => Self::Nothing,
         }
     }
 

@@ -19,6 +19,9 @@ use share::Share;
 /// Height of what follows from a configuration that can run: it is kept when it cannot.
 const DERIVED_HEIGHT: f32 = 142.0;
 
+/// A folded group opens over some passes; a field that is not drawn after so many has no row now.
+const PATIENCE: u32 = 8;
+
 /// Where the figures stand that follow.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -34,6 +37,8 @@ pub(super) struct Setup {
     share: Share,
     /// Why a chosen text cannot be used.
     refused: Option<String>,
+    /// For how many passes the field to go to was not found.
+    sought: u32,
 }
 
 impl Setup {
@@ -101,6 +106,14 @@ impl Setup {
                 derived::show(ui, heard, &mut view.draft, short);
             }
         });
+        if view.draft.go_to.is_none() {
+            self.sought = 0;
+        } else if self.sought == PATIENCE {
+            (view.draft.go_to, self.sought) = (None, 0);
+        } else {
+            self.sought += 1;
+            ui.ctx().request_repaint();
+        }
     }
 
     /// A text was chosen or dropped.
@@ -220,8 +233,9 @@ impl Setup {
         let file = view.draft.edits.word("data.file").map(str::to_owned);
         ui.horizontal(|ui| {
             if ui.radio(file.is_none(), "built-in task").clicked() {
-                view.draft.edits.reset("data.file");
-                view.draft.edits.reset("data.tokenizer");
+                for key in ["file", "tokenizer", "tokenizer_file", "vocab"] {
+                    view.draft.edits.reset(&format!("data.{key}"));
+                }
             }
             if ui.radio(file.is_some(), "your text").clicked() && file.is_none() {
                 let name = view.draft.text.as_ref().map(|(name, _)| name.clone());
@@ -271,6 +285,14 @@ impl Setup {
                     row(heard, view, out).show(ui, &field);
                 }
             }
+        }
+        // It has a meaning for BPE only; where it was set without one, this is the place to take it back.
+        let edits = &view.draft.edits;
+        let bpe = edits.word("data.tokenizer") == Some("bpe");
+        if (bpe || edits.get("data.vocab").is_some())
+            && let Some(field) = field(view, "data.vocab")
+        {
+            row(heard, view, out).show(ui, &field);
         }
     }
 }

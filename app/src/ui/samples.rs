@@ -96,6 +96,7 @@ impl Samples {
         if heard.samples.is_empty() {
             let words = match heard.run {
                 None => "Texts that the model writes appear here. Start a run first.",
+                Some(_) if self.waiting.is_some() => "The first text is being written …",
                 Some(_) => {
                     "Nothing written yet. \"Write now\" continues the prompt with the model as it is at this step."
                 }

@@ -3,6 +3,7 @@
 mod acts;
 mod first_start;
 mod harness;
+mod images;
 mod routing;
 mod rulers;
 mod whole;

@@ -225,7 +225,7 @@ impl Compare {
         let dark = ui.visuals().dark_mode;
         let mono = FontId::monospace(TextStyle::Small.resolve(ui.style()).size);
         // What the other columns leave.
-        let width = (ui.available_width() - 216.0).clamp(64.0, 320.0);
+        let width = (ui.available_width() - 236.0).clamp(64.0, 320.0);
         let names = &self.differing.1;
         let looks = &mut self.looks;
         ScrollArea::horizontal().id_salt("table").show(ui, |ui| {

@@ -503,13 +503,13 @@ fn compare(case: &Case, got: &BTreeMap<String, Numbers>, exact: bool) -> Verdict
                 "checksum",
                 errors
                     .zip(limits)
-                    .map(|(error, limit)| error / tighten(limit))
+                    .map(|(error, limit)| share(error, tighten(limit)))
                     .fold(0.0, worse),
             )
         } else {
             let (group, rule) = rule(case, name);
             let limit = rule.absolute + rule.relative * largest(want) + rule.floor * largest_grad;
-            (group, errors.fold(0.0, worse) / tighten(limit))
+            (group, share(errors.fold(0.0, worse), tighten(limit)))
         };
         let worst = verdict.groups.entry(group.into()).or_insert(Worst {
             ratio: 0.0,
@@ -527,6 +527,12 @@ fn compare(case: &Case, got: &BTreeMap<String, Numbers>, exact: bool) -> Verdict
         && !verdict.groups.is_empty()
         && verdict.groups.values().all(|worst| worst.ratio <= 1.0);
     verdict
+}
+
+/// An error as a share of its limit. No error is fine under any limit: a loss that is switched off is exactly 0, and so is
+/// what it may differ by.
+fn share(error: f64, limit: f64) -> f64 {
+    if error == 0.0 { 0.0 } else { error / limit }
 }
 
 /// The larger of two errors; NaN is larger than everything.

@@ -13,7 +13,7 @@ use braid_engine::data::Dataset;
 use braid_engine::device::{AdapterKind, Device};
 use braid_engine::executor::is_non_finite;
 use braid_engine::models::config::ModelConfig;
-use braid_engine::trainer::{Evaluation, StepResult, Trainer};
+use braid_engine::trainer::{Evaluation, Look, StepResult, Trainer};
 use braid_engine::{Error, Result};
 
 use crate::config::RunConfig;
@@ -97,8 +97,8 @@ pub struct Session {
     best: Option<(f64, u64)>,
     last: Option<StepResult>,
     evaluation: Option<Evaluation>,
-    sites: Vec<SiteStats>,
-    experts: Vec<ExpertLoad>,
+    /// The last look, and after how many updates it was taken.
+    looked: Option<(u64, Look)>,
     diverged: Option<Diverged>,
 }
 
@@ -174,8 +174,7 @@ impl Session {
             best: None,
             last: None,
             evaluation: None,
-            sites: Vec::new(),
-            experts: Vec::new(),
+            looked: None,
             diverged: None,
         })
     }
@@ -217,7 +216,7 @@ impl Session {
         }
         self.best = state.best;
         self.saved = Some(state.step);
-        self.diverged = None;
+        (self.diverged, self.looked) = (None, None);
         self.measured = ((self.clock)(), state.step);
         if let Some(run) = &mut self.run {
             run.rewind_metrics(state.step)?;
@@ -283,13 +282,13 @@ impl Session {
     /// The last routing weights.
     #[must_use]
     pub fn sites(&self) -> &[SiteStats] {
-        &self.sites
+        self.looked.as_ref().map_or(&[], |(_, look)| &look.sites)
     }
 
     /// The last use of experts; empty without.
     #[must_use]
     pub fn experts(&self) -> &[ExpertLoad] {
-        &self.experts
+        self.looked.as_ref().map_or(&[], |(_, look)| &look.experts)
     }
 
     /// The last checkpoint: updates done.
@@ -461,8 +460,8 @@ impl Session {
     /// Validation loss and routing weights, for whoever asks.
     async fn look(&mut self) -> Result<Evaluation> {
         let evaluation = self.trainer.evaluate().await?;
-        self.sites = self.trainer.routing().await?;
-        self.experts = self.trainer.experts().await?;
+        let look = self.trainer.look().await?;
+        self.looked = Some((self.trainer.steps_done(), look));
         self.evaluation = Some(evaluation);
         Ok(evaluation)
     }
@@ -478,16 +477,17 @@ impl Session {
             bits_per_byte: evaluation.bits_per_byte,
             accuracy: evaluation.accuracy,
         }];
-        if !self.sites.is_empty() {
+        let (sites, experts) = (self.sites(), self.experts());
+        if !sites.is_empty() {
             records.push(Record::Routing {
                 step,
-                sites: self.sites.clone(),
+                sites: sites.to_vec(),
             });
         }
-        if !self.experts.is_empty() {
+        if !experts.is_empty() {
             records.push(Record::Experts {
                 step,
-                layers: self.experts.clone(),
+                layers: experts.to_vec(),
             });
         }
         self.write(&records)?;

@@ -68,7 +68,7 @@ fn main() -> Result<()> {
         evaluation.val_loss,
         evaluation.accuracy.map(|a| a * 100.0)
     );
-    for site in pollster::block_on(trainer.routing())? {
+    for site in pollster::block_on(trainer.look())?.sites {
         for (stream, read) in site.streams.iter().enumerate() {
             println!(
                 "site {:2} {:7} stream {stream}: {:.2?}",

@@ -8,8 +8,6 @@
 
 use std::sync::Arc;
 
-use crate::analysis::expert_load::{ExpertLoad, expert_load};
-use crate::analysis::routing_stats::{SiteStats, site_stats};
 use crate::data::{BatchShape, Dataset, Draw};
 use crate::error::{Error, Result, bytes_for_people};
 use crate::executor::{Counts, Data, Executor, NonFinite, is_non_finite};
@@ -520,59 +518,6 @@ impl Trainer {
                 .map(|bytes| sum / (std::f64::consts::LN_2 * bytes as f64)),
             accuracy,
         })
-    }
-
-    /// Depth weights and gates on the first validation batch, reduced to means.
-    ///
-    /// # Errors
-    /// If the device fails.
-    pub async fn routing(&mut self) -> Result<Vec<SiteStats>> {
-        if self.routing.is_empty() && self.gates.is_empty() {
-            return Ok(Vec::new());
-        }
-        let batch = self.data.eval_batch(0, self.shape());
-        self.runtime
-            .write_batch(&self.watch, &batch.ids, &batch.labels)?;
-        self.runtime.submit(false, &[&self.watch])?;
-        let mut names: Vec<String> = self.routing.iter().map(Routing::tensor).collect();
-        for gate in &self.gates {
-            if !names.contains(&gate.tensor) {
-                names.push(gate.tensor.clone());
-            }
-        }
-        let values = self.runtime.read(&self.watch, &names).await?;
-        let find = |name: &str| {
-            names
-                .iter()
-                .position(|known| known == name)
-                .map(|at| values[at].to_f64())
-        };
-        Ok(site_stats(
-            self.model.sublayers(),
-            &self.routing,
-            &self.gates,
-            find,
-        ))
-    }
-
-    /// The use of experts on the first validation batch, layer by layer; empty without experts.
-    ///
-    /// # Errors
-    /// If the device fails.
-    pub async fn experts(&mut self) -> Result<Vec<ExpertLoad>> {
-        if self.experts.is_empty() {
-            return Ok(Vec::new());
-        }
-        let batch = self.data.eval_batch(0, self.shape());
-        self.runtime
-            .write_batch(&self.watch, &batch.ids, &batch.labels)?;
-        self.runtime.submit(false, &[&self.watch])?;
-        let names: Vec<String> = self.experts.iter().map(Routed::statistics).collect();
-        let statistics = self.runtime.read(&self.watch, &names).await?;
-        let layers = self.experts.iter().zip(&statistics);
-        Ok(layers
-            .map(|(routed, values)| expert_load(routed.layer, &values.to_f64()))
-            .collect())
     }
 
     /// Go on with another schedule, or more or fewer validation batches. What the plans contain stays as it is.

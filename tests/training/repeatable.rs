@@ -119,7 +119,7 @@ fn looking_changes_nothing() {
         for _ in 0..6 {
             watched.step().expect("runs");
             pollster::block_on(watched.evaluate()).expect("runs");
-            let sites = pollster::block_on(watched.routing()).expect("runs");
+            let sites = pollster::block_on(watched.look()).expect("runs").sites;
             assert_eq!(sites.len(), 7, "{name}");
         }
         let again = pollster::block_on(watched.tensors()).expect("reads");

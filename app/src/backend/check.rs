@@ -7,8 +7,8 @@ use braid_engine::error::Error;
 use braid_engine::optim::Schedule;
 use braid_engine::trainer::{Preview, preview};
 
-use super::loaded::values;
 use crate::config::RunConfig;
+use crate::form::values;
 use crate::protocol::{About, Checked, Derived, Draft, FieldError, Part, Site, SiteKind, Stream};
 use crate::report::parts;
 use crate::texts::dataset;
@@ -51,7 +51,7 @@ impl Checker {
                 return checked;
             }
         };
-        checked.values = values(&config);
+        checked.values = values(&config.to_toml());
         let derived = device
             .map_err(wrong)
             .and_then(|device| self.derive(&config, draft, device).map_err(|e| wrong(&e)));
@@ -148,11 +148,7 @@ fn shape(sublayers: u32, routing: &[braid_engine::nn::residual::Routing]) -> Vec
             Some(site) => site.streams.push(stream),
             None => sites.push(Site {
                 site: read.site,
-                kind: match (read.site == sublayers, read.site.is_multiple_of(2)) {
-                    (true, _) => SiteKind::Readout,
-                    (false, true) => SiteKind::Attn,
-                    (false, false) => SiteKind::Mlp,
-                },
+                kind: SiteKind::of(read.site, sublayers),
                 streams: vec![stream],
                 alpha: None,
                 rho: None,

@@ -12,6 +12,7 @@ use braid_engine::{Error, Result};
 use super::pace::Pace;
 use super::{Sink, Surroundings};
 use crate::config::RunConfig;
+use crate::form::values;
 use crate::protocol::{
     Depth, Draft, Effect, Event, Frame, Intervention, Line, RunInfo, RunState, SiteKind, Trace,
     Unfolded,
@@ -45,28 +46,6 @@ fn lines(records: &[Record]) -> Vec<Line> {
         serde_json::from_value(value).ok()
     };
     records.iter().filter_map(line).collect()
-}
-
-/// Keys and TOML values of a configuration.
-pub(super) fn values(config: &RunConfig) -> Vec<(String, String)> {
-    fn walk(prefix: &str, table: &toml::Table, all: &mut Vec<(String, String)>) {
-        for (key, value) in table {
-            let key = if prefix.is_empty() {
-                key.clone()
-            } else {
-                format!("{prefix}.{key}")
-            };
-            match value {
-                toml::Value::Table(inner) => walk(&key, inner, all),
-                _ => all.push((key, value.to_string())),
-            }
-        }
-    }
-    let mut all = Vec::new();
-    if let Ok(table) = config.to_toml().parse::<toml::Table>() {
-        walk("", &table, &mut all);
-    }
-    all
 }
 
 fn clock(surroundings: &Surroundings) -> crate::session::Clock {
@@ -252,11 +231,6 @@ impl Loaded {
         let lines = std::mem::take(&mut self.lines);
         let config = self.session.config();
         let sublayers = self.session.trainer().model().sublayers();
-        let kind = |site: u32| match (site == sublayers, site.is_multiple_of(2)) {
-            (true, _) => SiteKind::Readout,
-            (false, true) => SiteKind::Attn,
-            (false, false) => SiteKind::Mlp,
-        };
         RunInfo {
             folder: self
                 .folder
@@ -265,11 +239,13 @@ impl Loaded {
                 .unwrap_or_default(),
             name: format!("{} {}", config.residual.kind(), config.data_name()),
             toml: config.to_toml(),
-            values: values(config),
+            values: values(&config.to_toml()),
             device: device_name(&self.device),
             step: self.step(),
             steps: config.train.steps,
-            sites: (0..=sublayers).map(|site| (site, kind(site))).collect(),
+            sites: (0..=sublayers)
+                .map(|site| (site, SiteKind::of(site, sublayers)))
+                .collect(),
             bytes: self.session.trainer().memory().total(),
             saved: self.session.saved(),
             lines,
@@ -327,7 +303,7 @@ impl Loaded {
     pub(super) async fn frame(&mut self, sink: Sink<'_>) -> Result<()> {
         let began = self.now();
         let step = self.step();
-        let look = self.session.look_at_routing().await?;
+        let look = self.session.look_now().await?;
         let sites = serde_json::to_value(&look.sites)
             .and_then(serde_json::from_value)
             .unwrap_or_default();
@@ -407,7 +383,7 @@ impl Loaded {
     pub(super) fn configured(&self) -> Event {
         let config = self.session.config();
         Event::Configured {
-            values: values(config),
+            values: values(&config.to_toml()),
             toml: config.to_toml(),
             steps: config.train.steps,
         }

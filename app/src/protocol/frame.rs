@@ -14,6 +14,18 @@ pub enum SiteKind {
     Readout,
 }
 
+impl SiteKind {
+    /// What site `site` is in a model of `sublayers` sublayers.
+    #[must_use]
+    pub fn of(site: u32, sublayers: u32) -> Self {
+        match (site == sublayers, site.is_multiple_of(2)) {
+            (true, _) => Self::Readout,
+            (false, true) => Self::Attn,
+            (false, false) => Self::Mlp,
+        }
+    }
+}
+
 /// What one stream of a site reads; means over tokens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stream {

@@ -1,21 +1,25 @@
 //! Looks at a model in training: they run plans of their own and change nothing that a step uses.
 
 use super::Trainer;
+use crate::analysis::expert_load::{ExpertLoad, expert_load};
 use crate::analysis::routing_stats::{SiteStats, site_stats};
 use crate::analysis::unfolded::{Published, unfold};
 use crate::error::{Error, Result};
 use crate::executor::{Data, Values};
 use crate::models::{norms, plans};
+use crate::nn::experts::Routed;
 use crate::nn::residual::{Routing, Weighting};
 use crate::ops::edit_weights::{RouteEdit, edit_values};
 use crate::runtime::Loaded;
 use crate::tape::edit_name;
 
-/// Routing of one moment.
+/// What a model does at one moment: means over the tokens of the first validation batch.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// Means over the tokens of the first validation batch.
+    /// Depth weights and gates; empty for mechanisms without any.
     pub sites: Vec<SiteStats>,
+    /// The use of experts, layer by layer; empty without experts.
+    pub experts: Vec<ExpertLoad>,
     /// How many tokens that is.
     pub tokens: u64,
     /// Sizes at each site, the read-out last.
@@ -75,7 +79,7 @@ pub struct TokenWeights {
 }
 
 impl Trainer {
-    /// Routing of this moment on the first validation batch, with sizes per depth and the unfolded matrix.
+    /// Depth weights, gates, the use of experts, sizes per depth and the unfolded matrix of this moment, by one forward pass.
     ///
     /// # Errors
     /// If the device fails.
@@ -91,6 +95,7 @@ impl Trainer {
                 names.push(gate.tensor.clone());
             }
         }
+        names.extend(self.experts.iter().map(Routed::statistics));
         names.extend((0..=sublayers).map(norms::input_name));
         names.extend((0..sublayers).map(norms::output_name));
         let read = self.runtime.read(&self.watch, &names).await?;
@@ -107,6 +112,10 @@ impl Trainer {
             input: size(norms::input_name(site)),
             output: size(norms::output_name(site)),
         });
+        let load = |routed: &Routed| {
+            let statistics = find(&routed.statistics())?;
+            Some(expert_load(routed.layer, &statistics))
+        };
         let published = Published {
             routing: &self.routing,
             gates: &self.gates,
@@ -115,6 +124,7 @@ impl Trainer {
         };
         Ok(Look {
             sites: site_stats(sublayers, &self.routing, &self.gates, find),
+            experts: self.experts.iter().filter_map(load).collect(),
             tokens: u64::from(rows),
             depth: depth.collect(),
             unfolded: unfold(&self.model, &published),

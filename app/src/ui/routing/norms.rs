@@ -22,13 +22,12 @@ fn wide(values: &[f64]) -> bool {
 }
 
 /// What kind of sublayer a site is: as the frame says, or as its number says.
-fn kind(frame: &Frame, at: usize, depth: &Depth) -> SiteKind {
+fn kind(frame: &Frame, depth: &Depth) -> SiteKind {
     let known = frame.sites.iter().find(|site| site.site == depth.site);
     match known {
         Some(site) => site.kind,
-        None if at + 1 == frame.depth.len() && depth.output == 0.0 => SiteKind::Readout,
-        None if depth.site.is_multiple_of(2) => SiteKind::Attn,
-        None => SiteKind::Mlp,
+        // The read-out is the last one.
+        None => SiteKind::of(depth.site, frame.depth.last().map_or(0, |last| last.site)),
     }
 }
 
@@ -47,8 +46,7 @@ pub(super) fn show(ui: &mut Ui, heard: &Heard, view: &View) {
     let sites: Vec<(u32, SiteKind)> = frame
         .depth
         .iter()
-        .enumerate()
-        .map(|(at, depth)| (depth.site, kind(frame, at, depth)))
+        .map(|depth| (depth.site, kind(frame, depth)))
         .collect();
     let values = |of: fn(&Depth) -> f64| -> Vec<f64> { frame.depth.iter().map(of).collect() };
     let (input, output) = (values(|d| d.input), values(|d| d.output));

@@ -24,12 +24,9 @@ pub(super) fn show(ui: &mut Ui, heard: &Heard, view: &View) {
         return;
     };
     let count = matrix.rows.len();
-    let kind = |at: usize| match (at + 1 == count, at % 2) {
-        (true, _) => SiteKind::Readout,
-        (false, 0) => SiteKind::Attn,
-        (false, _) => SiteKind::Mlp,
-    };
-    let name = |at: usize| site_label(u32::try_from(at).unwrap_or(u32::MAX), kind(at));
+    let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let last = number(count.saturating_sub(1));
+    let name = |at: usize| site_label(number(at), SiteKind::of(number(at), last));
     let rows: Vec<String> = (0..count).map(name).collect();
     let widest = matrix.rows.iter().map(Vec::len).max().unwrap_or(0);
     let columns: Vec<String> = (0..widest).map(|at| source_short(&sublayer(at))).collect();

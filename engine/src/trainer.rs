@@ -275,6 +275,7 @@ pub struct Trainer {
     eval: Loaded,
     watch: Loaded,
     edited: Option<look::Edited>,
+    gradients: look::Gradients,
     routing: Vec<Routing>,
     gates: Vec<Gate>,
     experts: Vec<Routed>,
@@ -317,6 +318,7 @@ impl Trainer {
             eval: runtime.load_model(&plans.eval)?,
             watch: runtime.load_model(&plans.watch)?,
             edited: None,
+            gradients: look::Gradients::default(),
             routing: plans.watch.routing,
             gates: plans.watch.gates,
             experts: plans.watch.experts,
@@ -412,6 +414,7 @@ impl Trainer {
             }
         }
         self.step = number;
+        self.gradients.exist = true;
         Ok(())
     }
 
@@ -577,6 +580,7 @@ impl Trainer {
         self.runtime
             .write_external(External::Status, Data::F32(&[0.0; STATUS_RING]))?;
         (self.step, self.collected) = (step, step);
+        self.gradients.exist = false;
         Ok(())
     }
 

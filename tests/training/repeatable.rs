@@ -127,6 +127,67 @@ fn looking_changes_nothing() {
     }
 }
 
+/// After one update the first moment is the gradient times `1 - beta1`: hold the norm of each site against it.
+#[test]
+fn the_gradient_of_each_depth_is_that_of_its_parameters() {
+    let mut config = config();
+    config.update.clip = 0.0;
+    for (name, executor) in executors() {
+        let mut trainer = trainer_with(executor, config.clone());
+        let before = pollster::block_on(trainer.look()).expect("runs").depth;
+        assert!(
+            before.iter().all(|depth| depth.gradient.is_none()),
+            "{name}"
+        );
+        let (results, [values, first, second]) = train(&mut trainer, 1);
+        let depth = pollster::block_on(trainer.look()).expect("runs").depth;
+        let parameters = trainer.parameters().clone();
+        let squares = |wanted: &dyn Fn(&str) -> bool| -> f64 {
+            let own = parameters.trained().filter(|(_, spec)| wanted(&spec.name));
+            let ranges = own.map(|(number, _)| &first[parameters.range(number)]);
+            let gradient = |m: &f32| f64::from(*m) / (1.0 - config.update.beta1);
+            ranges.flatten().map(|m| gradient(m).powi(2)).sum()
+        };
+        // A layer's parameters, without those of its depth attention.
+        let of_site = |site: u32, parameter: &str| {
+            let names = match site {
+                6 => return parameter == "model.norm.weight",
+                _ if site.is_multiple_of(2) => ["input_layernorm", "self_attn"],
+                _ => ["post_attention_layernorm", "mlp"],
+            };
+            names
+                .iter()
+                .any(|part| parameter.starts_with(&format!("model.layers.{}.{part}.", site / 2)))
+        };
+        let mut all = 0.0;
+        for (site, depth) in depth.iter().enumerate() {
+            let expected = squares(&|name| of_site(site as u32, name)).sqrt();
+            let found = depth.gradient.expect("is finite");
+            assert!(expected > 0.0, "{name}: site {site}");
+            assert!(
+                (found / expected - 1.0).abs() < 1e-4,
+                "{name}: site {site}: {found}, {expected}"
+            );
+            all += found.powi(2);
+        }
+        let rest = squares(&|name| (0..=6).all(|site| !of_site(site, name)));
+        let whole = results[0].grad_norm;
+        assert!(
+            ((all + rest).sqrt() / whole - 1.0).abs() < 1e-4,
+            "{name}: {all} + {rest}, {whole}"
+        );
+        // What is restored has not made a gradient.
+        trainer
+            .restore(1, &values, Some((&first, &second)))
+            .expect("fits");
+        let restored = pollster::block_on(trainer.look()).expect("runs").depth;
+        assert!(
+            restored.iter().all(|depth| depth.gradient.is_none()),
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let run = |threads| {

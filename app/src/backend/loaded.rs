@@ -318,6 +318,7 @@ impl Loaded {
                     site: depth.site,
                     input: depth.input,
                     output: depth.output,
+                    gradient: depth.gradient,
                 })
                 .collect(),
             unfolded: look.unfolded.map(|rows| Unfolded { rows }),

@@ -74,15 +74,19 @@ pub struct Site {
     pub mix: Option<Vec<Vec<f64>>>,
 }
 
-/// Sizes of what flows at one site; root mean squares over tokens and channels.
+/// Sizes at one site.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Depth {
     /// The site.
     pub site: u32,
-    /// Of what the sublayer reads, before its norm.
+    /// Of what the sublayer reads, before its norm: root mean square over tokens and channels.
     pub input: f64,
-    /// Of what it gives; 0 at the read-out.
+    /// Of what it gives, likewise; 0 at the read-out.
     pub output: f64,
+    /// Norm of the last update's gradient, before clipping, with respect to the sublayer's own parameters. `None` before the
+    /// first update, and where it is not finite.
+    #[serde(default)]
+    pub gradient: Option<f64>,
 }
 
 /// Coefficients of every earlier output in what each site reads: the mechanism written as one dense matrix.

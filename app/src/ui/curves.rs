@@ -3,8 +3,10 @@
 use egui::{Color32, Ui};
 
 use super::chart::{self, Chart, Lens, Style, Trace};
+use super::depths::{self, Depths};
 use super::heard::Heard;
 use super::palette;
+use super::routing::source_colour;
 use super::scales;
 use super::smooth::Smoothed;
 use super::view::{Moment, View};
@@ -14,6 +16,7 @@ use super::view::{Moment, View};
 pub(super) struct Curves {
     loss: Smoothed,
     grad_norm: Smoothed,
+    depths: Depths,
     /// The part that is being selected with the pointer.
     band: Option<(f64, f64)>,
     /// The cursor is in one of these charts.
@@ -36,7 +39,8 @@ impl Curves {
     pub(super) fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, height: f32) {
         let series = &heard.series;
         let top = ui.cursor().top();
-        scales::show(ui, view, "curves");
+        let known = depths::known(series);
+        scales::show(ui, view, "curves", known);
         let used = ui.cursor().top() - top;
         if series.loss.is_empty() && series.val_loss.is_empty() {
             let words =
@@ -103,10 +107,21 @@ impl Curves {
                 vec![curve],
             ));
         }
+        let (unit, share) = if known && view.scales.per_depth {
+            let depths = self.depths.of(series);
+            norms = Vec::new();
+            for (at, (name, curve)) in depths.iter().enumerate() {
+                let colour = source_colour(at, depths.len(), dark);
+                norms.push(trace(name, curve, colour, Style::Solid, true));
+            }
+            ("of each sublayer's parameters", 1.6)
+        } else {
+            ("before clipping", 1.0)
+        };
         charts.push((
             Kind {
                 log,
-                ..kind("Gradient norm", "before clipping", true, 1.0)
+                ..kind("Gradient norm", unit, true, share)
             },
             norms,
         ));

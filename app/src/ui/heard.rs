@@ -1,5 +1,7 @@
 //! All that the window knows: the sum of the events it has heard.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 pub(super) use super::curve::{Curve, Point};
 use crate::protocol::{
     Checked, DeviceInfo, Effect, Event, Frame, Line, Peek, RunInfo, RunState, Sampled, Timing,
@@ -19,10 +21,15 @@ pub struct Frames {
     /// Every how manieth frame is recorded, after thinning.
     stride: u64,
     seen: u64,
+    generation: u64,
 }
+
+/// Source of [`Frames::generation`].
+static GENERATIONS: AtomicU64 = AtomicU64::new(1);
 
 impl Frames {
     fn push(&mut self, frame: Frame) {
+        self.generation = GENERATIONS.fetch_add(1, Ordering::Relaxed);
         // A rewind or a resumed run: what comes later has been taken back.
         self.list.retain(|old| old.step < frame.step);
         self.stride = self.stride.max(1);
@@ -45,6 +52,13 @@ impl Frames {
     /// Forget what comes after this step: it is done again.
     fn rewind(&mut self, step: u64) {
         self.list.retain(|frame| frame.step <= step);
+        self.generation = GENERATIONS.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A number that changes whenever the list does.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// All of them.

@@ -20,6 +20,7 @@ mod controls;
 mod curve;
 mod curves;
 mod decimate;
+mod depths;
 mod diagnostics;
 mod diff;
 mod drafting;

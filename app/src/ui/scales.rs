@@ -5,8 +5,9 @@ use egui::{Align, Button, RichText, Role, Sense, Slider, TextStyle, Ui, WidgetIn
 
 use super::view::{Axis, View};
 
-/// Draw them on two lines. `place` tells the controls of several panels apart.
-pub(super) fn show(ui: &mut Ui, view: &mut View, place: &str) {
+/// Draw them on two lines. `place` tells the controls of several panels apart; `depths`: gradient norms of single sublayers
+/// are known.
+pub(super) fn show(ui: &mut Ui, view: &mut View, place: &str, depths: bool) {
     ui.push_id(place, |ui| {
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing.x = 4.0;
@@ -29,6 +30,10 @@ pub(super) fn show(ui: &mut Ui, view: &mut View, place: &str) {
                 .on_hover_text("Logarithmic horizontal axis");
             ui.toggle_value(&mut scales.log_y, RichText::new("log y").small())
                 .on_hover_text("Logarithmic losses and norms");
+            if depths {
+                let help = "The gradient norm of each sublayer's parameters, where a frame was recorded, instead of the total";
+                ui.toggle_value(&mut scales.per_depth, RichText::new("per depth").small()).on_hover_text(help);
+            }
         });
         ui.horizontal(|ui| {
             let label = ui.label(RichText::new("smooth").small());

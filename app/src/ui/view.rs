@@ -35,6 +35,8 @@ pub struct Scales {
     pub log_y: bool,
     /// Average over so many updates; 1 or less: as recorded.
     pub smooth: f64,
+    /// The gradient norm of each sublayer instead of the total.
+    pub per_depth: bool,
     /// The part of the horizontal axis that is looked at, in its units; `None`: all.
     pub range: Option<(f64, f64)>,
 }
@@ -45,6 +47,7 @@ impl Default for Scales {
             log_x: false,
             log_y: false,
             smooth: 5.0,
+            per_depth: false,
             range: None,
         }
     }

@@ -528,6 +528,7 @@ fn with_extras(mut frame: Frame) -> Frame {
             site,
             input: 1.0 + 0.4 * f64::from(site),
             output: if site == 8 { 0.0 } else { 0.5 },
+            gradient: None,
         })
         .collect();
     let row = |k: usize| (0..=k).map(|s| 1.0 - 0.35 * s as f64).collect();
@@ -568,6 +569,26 @@ fn every_view_says_what_it_shows_or_why_not() {
     harness.run_steps(3);
     let words = "Root mean square over tokens and channels";
     assert!(harness.query_by_label(words).is_some());
+    // Frames of older versions have no gradients, nor has one before the first update.
+    let gradients = "Gradient norm of each sublayer's parameters";
+    assert!(harness.query_by_label(gradients).is_none());
+    let mut learning = harness
+        .state()
+        .heard
+        .frames()
+        .last()
+        .cloned()
+        .expect("a frame");
+    learning.step += 1;
+    for depth in &mut learning.depth {
+        depth.gradient = Some(0.1 * f64::from(depth.site + 1));
+    }
+    harness
+        .state_mut()
+        .heard
+        .hear(Event::Frame(Box::new(learning)));
+    harness.run_steps(3);
+    assert!(harness.query_by_label(gradients).is_some());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The right column: curves, samples, compare.
 
-use braid_app::protocol::{Command, Event, Line, RunInfo, RunState, Sampled, Token};
+use braid_app::protocol::{Command, Depth, Event, Frame, Line, RunInfo, RunState, Sampled, Token};
 use braid_app::ui::{Axis, Heard, Moment, Rulers, Tab, View};
 use egui::Theme;
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -309,6 +309,50 @@ fn charts_are_read_and_clicked_together() {
     harness.hover_at(egui::pos2(2.0, 2.0));
     harness.run_steps(4);
     assert!(label(&harness, "Loss in nats").contains("newest"));
+}
+
+#[test]
+fn the_gradient_norm_is_shown_for_each_depth() {
+    let frame = |step: u64, scale: f64| {
+        let depth = |site: u32| Depth {
+            site,
+            input: 1.0,
+            output: 1.0,
+            gradient: (site != 1).then_some(scale * f64::from(site + 1)),
+        };
+        Event::Frame(Box::new(Frame {
+            step,
+            depth: (0..=2).map(depth).collect(),
+            ..Frame::default()
+        }))
+    };
+    let mut harness = column([520.0, 760.0], Theme::Dark, trained());
+    harness.run_steps(4);
+    assert!(harness.query_by_label("per depth").is_none());
+    let last = harness.state().heard.step;
+    for (step, scale) in [(last - 4, 0.5), (last, 0.25)] {
+        harness.state_mut().heard.hear(frame(step, scale));
+    }
+    harness.run_steps(4);
+    harness.get_by_label("per depth").click();
+    harness.run_steps(4);
+    let label = |harness: &Harness<'static, Column>| {
+        let chart = harness.get_by_label_contains("Gradient norm in");
+        chart.accesskit_node().label().unwrap_or_default()
+    };
+    let shown = label(&harness);
+    assert!(shown.contains("of each sublayer's parameters"), "{shown}");
+    for read in ["1 attn 0.25", "1 mlp —", "out 0.75"] {
+        assert!(shown.contains(read), "{shown}");
+    }
+    // A rewind takes the later frame back.
+    harness.state_mut().heard.hear(frame(last - 3, 0.1));
+    harness.run_steps(4);
+    let shown = label(&harness);
+    assert!(
+        shown.contains("1 attn 0.1") && shown.contains("out 0.3"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -73,6 +73,22 @@ pub fn parameters(config: &ModelConfig) -> Result<Parameters> {
     Parameters::layout(specs)
 }
 
+/// The site whose sublayer a parameter belongs to, `sublayers` for the read-out's norm and head; `None` for the embedding and
+/// for what the residual mechanism or a rule of its own owns.
+#[must_use]
+pub fn site_of(spec: &ParamSpec, sublayers: u32) -> Option<u32> {
+    if spec.group.routing || spec.group.untrained {
+        return None;
+    }
+    let Some(inner) = spec.name.strip_prefix("model.layers.") else {
+        let last = ["model.norm.weight", "lm_head.weight"];
+        return last.contains(&spec.name.as_str()).then_some(sublayers);
+    };
+    let (layer, name) = inner.split_once('.')?;
+    let feed_forward = name.starts_with("mlp.") || name.starts_with("post_attention_layernorm.");
+    Some(2 * layer.parse::<u32>().ok()? + u32::from(feed_forward))
+}
+
 /// Record the forward pass over token numbers `ids` `[rows]`.
 ///
 /// # Errors

@@ -23,30 +23,48 @@ pub fn output_name(site: u32) -> String {
     format!("norm.output.{site}")
 }
 
+/// The same of the gradient with respect to the parameters of the sublayer of site `site`; those of the read-out are the
+/// last norm's and, untied, the head's.
+#[must_use]
+pub fn gradient_name(site: u32) -> String {
+    format!("norm.gradient.{site}")
+}
+
 /// Publish the sum of the squares of `x` under a name.
 pub(super) fn publish(tape: &mut Tape, name: impl FnOnce() -> String, x: Tensor) -> Result<()> {
     if !tape.is_watching() {
         return Ok(());
     }
+    let sum = sum_of_squares(tape, &[x])?;
+    tape.watch(name, sum);
+    Ok(())
+}
+
+/// The sum of the squares of all `parts`, and 1 if something was not finite: two numbers.
+pub(super) fn sum_of_squares(tape: &mut Tape, parts: &[Tensor]) -> Result<Tensor> {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let len = x.shape.len();
-    let parts = len.div_ceil(CHUNK).min(MOST_PARTS);
-    let partial = tape.scratch("squares", 2 * parts);
-    let params = SumParams {
-        len: number(len),
-        count: number(parts),
-        first: 0,
-        total: number(parts),
-    };
-    tape.dispatch(&kernels::SQUARE_SUM_SQUARES, params, &[x, partial], parts)?;
+    let sums_of = |x: &Tensor| x.shape.len().div_ceil(CHUNK).min(MOST_PARTS);
+    let total: usize = parts.iter().map(sums_of).sum();
+    let partial = tape.scratch("squares", 2 * total);
+    let mut first = 0;
+    for x in parts {
+        let count = sums_of(x);
+        let params = SumParams {
+            len: number(x.shape.len()),
+            count: number(count),
+            first: number(first),
+            total: number(total),
+        };
+        tape.dispatch(&kernels::SQUARE_SUM_SQUARES, params, &[*x, partial], count)?;
+        first += count;
+    }
     let sum = tape.scratch("sum of squares", 2);
     let params = SumParams {
-        len: number(parts),
+        len: number(total),
         count: 1,
         first: 0,
         total: 1,
     };
     tape.dispatch(&kernels::SQUARE_SUM_SUMS, params, &[partial, sum], 1)?;
-    tape.watch(name, sum);
-    Ok(())
+    Ok(sum)
 }

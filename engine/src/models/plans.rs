@@ -2,10 +2,11 @@
 //!
 //! All share one arena of parameters; each has activations of its own, placed by lifetime.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::config::ModelConfig;
-use super::decoder;
+use super::{decoder, norms};
 use crate::error::Result;
 use crate::models::config::ExpertGate;
 use crate::nn::Batch;
@@ -13,10 +14,10 @@ use crate::nn::experts::{self, Losses, Routed};
 use crate::nn::residual::{Gate, Routing};
 use crate::ops::cross_entropy::cross_entropy;
 use crate::optim::{
-    STATUS_BALANCE, STATUS_LEN, STATUS_Z, UpdateConfig, expert_bias, record_loss, record_part,
-    record_update,
+    STATUS_BALANCE, STATUS_LEN, STATUS_Z, UpdateConfig, expert_bias, pieces, record_loss,
+    record_part, record_update,
 };
-use crate::params::Parameters;
+use crate::params::{ALIGNMENT, Parameters};
 use crate::plan::{External, Limits, Plan};
 use crate::tape::{Tape, Tensor};
 
@@ -174,6 +175,44 @@ pub fn update(
             let bias = experts::selection_bias(layer);
             expert_bias::record(&mut tape, &bias, moe.bias_update_rate)?;
         }
+    }
+    tape.finish(limits)
+}
+
+/// Sums of squares of the gradient that the last step has left, one for each site: see [`norms::gradient_name`].
+///
+/// # Errors
+/// As [`training`].
+pub fn gradient_norms(
+    model: &ModelConfig,
+    parameters: &Arc<Parameters>,
+    limits: &Limits,
+) -> Result<Plan> {
+    let mut tape = Tape::new(parameters.clone());
+    let whole = parameters.arena_len();
+    let most = usize::try_from(limits.binding / limits.float).unwrap_or(usize::MAX);
+    let sublayers = model.sublayers();
+    for site in 0..=sublayers {
+        let own = parameters.trained();
+        let own = own.filter(|(_, spec)| decoder::site_of(spec, sublayers) == Some(site));
+        let mut own: Vec<_> = own.map(|(number, _)| parameters.range(number)).collect();
+        own.sort_by_key(|range| range.start);
+        // Neighbours in the arena in one piece: the padding between them is zero.
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for range in own {
+            match ranges.last_mut() {
+                Some(last) if last.end.next_multiple_of(ALIGNMENT) == range.start => {
+                    last.end = range.end;
+                }
+                _ => ranges.push(range),
+            }
+        }
+        let ranges = ranges.into_iter().flat_map(|range| pieces(range, most));
+        let parts: Vec<Tensor> = ranges
+            .map(|range| tape.external_range(External::Grads, whole, range))
+            .collect();
+        let sum = norms::sum_of_squares(&mut tape, &parts)?;
+        tape.output(&norms::gradient_name(site), sum);
     }
     tape.finish(limits)
 }

@@ -143,7 +143,7 @@ pub fn record_update(
 }
 
 /// Cut a range of an arena into ranges of at most `limit` elements that start where a binding may start.
-fn pieces(
+pub(crate) fn pieces(
     range: std::ops::Range<usize>,
     limit: usize,
 ) -> impl Iterator<Item = std::ops::Range<usize>> {

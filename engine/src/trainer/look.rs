@@ -31,15 +31,20 @@ pub struct Look {
 /// Tokens that the unfolded matrix is a mean over, at most: it is computed on the host.
 const UNFOLDED_TOKENS: usize = 64;
 
-/// Sizes at one site: root mean squares over tokens and channels.
+/// Sizes at one site.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DepthNorm {
     /// The site.
     pub site: u32,
-    /// Of what the sublayer reads, before its norm.
+    /// Of what the sublayer reads, before its norm: root mean square over tokens and channels.
     pub input: f64,
-    /// Of what it gives; 0 at the read-out.
+    /// Of what it gives, likewise; 0 at the read-out.
     pub output: f64,
+    /// Norm of the last update's gradient, before clipping, with respect to the parameters of the sublayer, its norm's gain
+    /// included; at the read-out those of the last norm and of an untied head. Squared and summed over the sites, with the
+    /// embedding's and the mechanism's own parameters, they make [`super::StepResult::grad_norm`]. `None` before the first
+    /// update since the start or a restore, and where it is not finite.
+    pub gradient: Option<f64>,
 }
 
 /// Held-out losses with and without edits of the routes, one of each batch; nats.
@@ -69,6 +74,14 @@ pub(super) struct Edited {
     routing: Vec<Routing>,
 }
 
+/// The plan that measures the gradient, loaded when it is first asked for.
+#[derive(Debug, Default)]
+pub(super) struct Gradients {
+    plan: Option<Loaded>,
+    /// An update has left a gradient.
+    pub(super) exist: bool,
+}
+
 /// Depth weights of one read, token by token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenWeights {
@@ -89,6 +102,7 @@ impl Trainer {
             .write_batch(&self.watch, &batch.ids, &batch.labels)?;
         self.runtime.submit(false, &[&self.watch])?;
         let sublayers = self.model.sublayers();
+        let gradients = self.gradient_norms().await?;
         let mut names: Vec<String> = self.routing.iter().map(Routing::tensor).collect();
         for gate in &self.gates {
             if !names.contains(&gate.tensor) {
@@ -111,6 +125,7 @@ impl Trainer {
             site,
             input: size(norms::input_name(site)),
             output: size(norms::output_name(site)),
+            gradient: gradients.get(site as usize).copied().flatten(),
         });
         let load = |routed: &Routed| {
             let statistics = find(&routed.statistics())?;
@@ -129,6 +144,33 @@ impl Trainer {
             depth: depth.collect(),
             unfolded: unfold(&self.model, &published),
         })
+    }
+
+    /// [`DepthNorm::gradient`] of every site; empty if there is no gradient.
+    async fn gradient_norms(&mut self) -> Result<Vec<Option<f64>>> {
+        if !self.gradients.exist {
+            return Ok(Vec::new());
+        }
+        let plan = match self.gradients.plan.take() {
+            Some(plan) => plan,
+            None => {
+                let (parameters, limits) = (self.parameters().clone(), self.runtime.limits());
+                let plan = plans::gradient_norms(&self.model, &parameters, &limits)?;
+                self.runtime.load(&plan)?
+            }
+        };
+        self.runtime.submit(false, &[&plan])?;
+        let sites = 0..=self.model.sublayers();
+        let names: Vec<String> = sites.map(norms::gradient_name).collect();
+        let sums = self.runtime.read(&plan, &names).await;
+        self.gradients.plan = Some(plan);
+        let norm = |sum: &Values| {
+            let sum = sum.to_f64();
+            (sum[1] == 0.0)
+                .then(|| sum[0].sqrt())
+                .filter(|norm| norm.is_finite())
+        };
+        Ok(sums?.iter().map(norm).collect())
     }
 
     /// Depth weights of every token of a text `ids`; at most as many as the model sees at once.

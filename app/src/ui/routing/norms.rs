@@ -1,4 +1,4 @@
-//! Size of what flows at each site.
+//! Size of what flows at each site, and of the gradient of each sublayer.
 
 use egui::Ui;
 
@@ -50,19 +50,47 @@ pub(super) fn show(ui: &mut Ui, heard: &Heard, view: &View) {
         .collect();
     let values = |of: fn(&Depth) -> f64| -> Vec<f64> { frame.depth.iter().map(of).collect() };
     let (input, output) = (values(|d| d.input), values(|d| d.output));
-    let log = wide(&[input.as_slice(), output.as_slice()].concat());
-    let points = |values: &[f64]| -> Vec<(f64, f64)> {
-        let place = values.iter().enumerate();
-        place
-            .filter(|(_, value)| **value > 0.0)
-            .map(|(at, &value)| (at as f64, if log { value.log10() } else { value }))
-            .collect()
-    };
+    let gradient = values(|d| d.gradient.unwrap_or(f64::NAN));
+    let known = gradient.iter().any(|value| value.is_finite());
     ui.label("Root mean square over tokens and channels");
     let names = ["read, before its norm", "written"];
     key(ui, names.into_iter().zip(PAIR));
-    let (width, height) = (ui.available_width(), ui.available_height().max(80.0));
-    let mut plot = over_sites("norms", width, height, &sites);
+    let rest = ui.available_height();
+    // A second chart needs a line of words above it.
+    let height = if known { (rest - 30.0) / 2.0 } else { rest };
+    let height = height.max(70.0);
+    chart(
+        ui,
+        "norms",
+        height,
+        &sites,
+        &[("read, before its norm", &input), ("written", &output)],
+    );
+    if known {
+        ui.label("Gradient norm of each sublayer's parameters").on_hover_text(
+            "Of the last update's batch, before clipping, with respect to the sublayer's own weights and its norm's gain; at \
+             the read-out: the last norm, and the head if it is not tied. With the embedding's and the mechanism's own \
+             parameters, the squares add up to the square of the total in the curves.",
+        );
+        let name = "gradient of the sublayer's parameters";
+        chart(ui, "gradient norms", height, &sites, &[(name, &gradient)]);
+    }
+}
+
+/// Curves over depth; logarithmic if their values lie far apart.
+fn chart(
+    ui: &mut Ui,
+    name: &str,
+    height: f32,
+    sites: &[(u32, SiteKind)],
+    curves: &[(&str, &Vec<f64>)],
+) {
+    let all: Vec<f64> = curves
+        .iter()
+        .flat_map(|(_, values)| values.iter().copied())
+        .collect();
+    let log = wide(&all);
+    let mut plot = over_sites(name, ui.available_width(), height, sites);
     if log {
         plot = plot.y_axis_formatter(|mark, _| figure(10f64.powf(mark.value)));
         plot = plot.y_axis_label("logarithmic");
@@ -70,8 +98,13 @@ pub(super) fn show(ui: &mut Ui, heard: &Heard, view: &View) {
         plot = plot.include_y(0.0);
     }
     plot.show(ui, |plot| {
-        curve(plot, "read, before its norm", &points(&input), PAIR[0]);
-        curve(plot, "written", &points(&output), PAIR[1]);
+        for ((name, values), colour) in curves.iter().zip(PAIR) {
+            let place = values.iter().enumerate().filter(|(_, value)| **value > 0.0);
+            let points: Vec<(f64, f64)> = place
+                .map(|(at, &value)| (at as f64, if log { value.log10() } else { value }))
+                .collect();
+            curve(plot, name, &points, colour);
+        }
     });
 }
 

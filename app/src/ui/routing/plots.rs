@@ -132,7 +132,7 @@ pub(super) fn curve(
 }
 
 /// The colour of the `at`th of `n` sources: dark for early ones, light for late ones.
-pub(super) fn source_colour(at: usize, n: usize, dark: bool) -> Color32 {
+pub(in crate::ui) fn source_colour(at: usize, n: usize, dark: bool) -> Color32 {
     let place = at as f32 / n.saturating_sub(1).max(1) as f32;
     Scale::Sequential { most: 1.0 }.colour_at(0.04 + 0.92 * place, dark)
 }

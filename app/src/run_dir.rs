@@ -1,7 +1,7 @@
 //! The folder of a run.
 //!
 //! ```text
-//! config.toml  config.json  tokenizer.json  metrics.jsonl  lock
+//! config.toml  config.json  tokenizer.json  metrics.jsonl  frames.jsonl  lock
 //! checkpoints/step-000200/{model.safetensors, optimizer.safetensors, state.json}
 //! last  best                       the names of two folders in checkpoints/
 //! ```
@@ -10,6 +10,9 @@
 //! flushed to the disk and renamed; a checkpoint is a folder that gets its name when it is complete, then `last` is
 //! replaced, and only then older checkpoints are removed. What a kill leaves behind begins with a dot or is not named by
 //! `last` or `best`; it is removed by the next save.
+//!
+//! `metrics.jsonl` and [`frames.jsonl`](crate::frame_log) only grow, and are cut back to the checkpoint when the run goes on from
+//! it. A run is complete without its frames: what is wrong with them is a notice, never an error.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -18,6 +21,8 @@ use std::path::{Path, PathBuf};
 use braid_engine::models::config::ModelConfig;
 use braid_engine::{Error, Result};
 
+use crate::frame_log::FrameLog;
+use crate::protocol::Frame;
 use crate::records::{Record, lines_until};
 
 const CONFIG_TOML: &str = "config.toml";
@@ -81,12 +86,13 @@ pub struct RunDir {
 pub struct RunWriter {
     run: RunDir,
     metrics: File,
+    frames: FrameLog,
     /// Held, never read: the operating system releases it when the process ends, however it ends.
     _lock: File,
 }
 
 /// A failure of the file system as a sentence.
-fn failed(doing: &str, path: &Path, error: &io::Error) -> Error {
+pub(crate) fn failed(doing: &str, path: &Path, error: &io::Error) -> Error {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "it does not exist".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
@@ -134,7 +140,7 @@ fn sync_folder(path: &Path) {
 }
 
 /// Replace a file: readers see the old one or the new one, never a part.
-fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let (temporary, path) = (folder.join(format!(".{name}.new")), folder.join(name));
     write_through(&temporary, bytes)?;
     fs::rename(&temporary, &path).map_err(|error| failed("written", &path, &error))?;
@@ -389,6 +395,7 @@ impl RunWriter {
         let path = run.path.join(METRICS);
         let metrics = open(&path).map_err(|error| failed("written", &path, &error))?;
         Ok(Self {
+            frames: FrameLog::open(run.path()),
             run,
             metrics,
             _lock: lock,
@@ -413,6 +420,22 @@ impl RunWriter {
         let open = File::options().append(true).open(&path);
         self.metrics = open.map_err(|error| failed("written", &path, &error))?;
         Ok(())
+    }
+
+    /// Drop the frames that a checkpoint of `step` updates does not contain.
+    ///
+    /// # Errors
+    /// If the file cannot be written: the run goes on without recording frames.
+    pub fn rewind_frames(&mut self, step: u64) -> Result<()> {
+        self.frames.rewind(step)
+    }
+
+    /// Record a frame in `frames.jsonl`, if it is due; `always`: even if it is not.
+    ///
+    /// # Errors
+    /// If the file cannot be written: once, then nothing more is recorded.
+    pub fn keep_frame(&mut self, frame: &Frame, always: bool) -> Result<()> {
+        self.frames.push(frame, always)
     }
 
     /// A kill may come between a checkpoint and its record: write it then. For after [`RunWriter::rewind_metrics`].

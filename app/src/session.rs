@@ -100,6 +100,8 @@ pub struct Session {
     /// The last look, and after how many updates it was taken.
     looked: Option<(u64, Look)>,
     diverged: Option<Diverged>,
+    /// Sentences that have not been shown.
+    notices: Vec<String>,
 }
 
 impl std::fmt::Debug for Session {
@@ -140,6 +142,14 @@ fn refuse_other_run(state: &State, config: &RunConfig, fingerprint: &str) -> Res
     Ok(())
 }
 
+/// A training goes on without its frames.
+fn without_frames(result: Result<()>) -> Option<String> {
+    let error = result.err()?;
+    Some(format!(
+        "{error}; the training goes on, but records no frames"
+    ))
+}
+
 impl Session {
     /// Allocate and load everything; parameters have their initial values.
     ///
@@ -176,6 +186,7 @@ impl Session {
             evaluation: None,
             looked: None,
             diverged: None,
+            notices: Vec::new(),
         })
     }
 
@@ -222,19 +233,28 @@ impl Session {
             run.rewind_metrics(state.step)?;
             let path = format!("checkpoints/{}", checkpoint_name(state.step));
             run.ensure_saved_record(state.step, path)?;
+            notices.extend(without_frames(run.rewind_frames(state.step)));
         }
         Ok(notices)
     }
 
-    /// Forget the metric lines of a run that was stopped before its first checkpoint.
+    /// Forget the metric lines and frames of a run that was stopped before its first checkpoint.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn restart(&mut self) -> Result<()> {
         match &mut self.run {
-            Some(run) => run.rewind_metrics(0),
+            Some(run) => {
+                self.notices.extend(without_frames(run.rewind_frames(0)));
+                run.rewind_metrics(0)
+            }
             None => Ok(()),
         }
+    }
+
+    /// Sentences since the last call that a person should see.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
     }
 
     /// The trainer.
@@ -491,6 +511,8 @@ impl Session {
             });
         }
         self.write(&records)?;
+        let frame = self.frame().await?;
+        self.keep_frame(&frame, false);
         let finite = evaluation.val_loss.is_finite();
         let better = finite && self.best.is_none_or(|(best, _)| evaluation.val_loss < best);
         if better {

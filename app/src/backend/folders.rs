@@ -5,6 +5,8 @@ use std::path::Path;
 use braid_engine::models::config::ModelConfig;
 use braid_engine::{Result, checkpoint};
 
+use super::Sink;
+use crate::frame_log;
 use crate::protocol::{Event, Line, Peek};
 use crate::run_dir::{RunDir, Which, read_checkpoint};
 use crate::sampler::parameters;
@@ -31,12 +33,19 @@ pub(super) fn peek(folder: &str) -> Result<Peek> {
     Ok(peek)
 }
 
-/// The metrics of a run on disk.
-pub(super) fn history(folder: &str) -> Result<Event> {
+/// The metrics and frames of a run on disk.
+pub(super) fn history(folder: &str, sink: Sink<'_>) -> Result<()> {
     let run = RunDir::open(Path::new(folder))?;
-    Ok(Event::History {
+    let (toml, lines) = (run.config_toml()?, Line::read(&run.metrics()?));
+    let recorded = frame_log::read(run.path());
+    if let Some(message) = recorded.notice {
+        sink(Event::Notice { message });
+    }
+    sink(Event::History {
         folder: folder.into(),
-        toml: run.config_toml()?,
-        lines: Line::read(&run.metrics()?),
-    })
+        toml,
+        lines,
+        frames: recorded.frames,
+    });
+    Ok(())
 }

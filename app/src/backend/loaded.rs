@@ -13,9 +13,9 @@ use super::pace::Pace;
 use super::{Sink, Surroundings};
 use crate::config::RunConfig;
 use crate::form::values;
+use crate::frame_log;
 use crate::protocol::{
-    Depth, Draft, Effect, Event, Frame, Intervention, Line, RunInfo, RunState, SiteKind, Trace,
-    Unfolded,
+    Draft, Effect, Event, Frame, Intervention, Line, RunInfo, RunState, SiteKind, Trace,
 };
 use crate::records::Record;
 use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_checkpoint};
@@ -36,6 +36,8 @@ pub(super) struct Loaded {
     pace: Pace,
     /// What the metrics file held when the run was opened.
     lines: Vec<Line>,
+    /// What was recorded of its routing.
+    frames: Vec<Frame>,
     finished: bool,
 }
 
@@ -141,6 +143,7 @@ impl Loaded {
         let data = texts::dataset(&config, None, Some(&tokenizer), &mut |_, _| {})?;
         let model = config.model_config(data.vocab_size())?;
         run.same_model(&model)?;
+        let recorded = frame_log::read(folder);
         let writer = RunWriter::resume(folder)?;
         let checkpoint = run.checkpoint(Which::Last)?;
         let files = checkpoint.as_deref().map(read_checkpoint).transpose()?;
@@ -160,11 +163,15 @@ impl Loaded {
                 vec!["the run has no checkpoint yet: it begins anew".into()]
             }
         };
-        for message in notices {
+        for message in notices.into_iter().chain(recorded.notice) {
             sink(Event::Notice { message });
         }
         let mut loaded = Self::new(session, device, Some(folder.into()), surroundings);
+        loaded.notify(sink);
         loaded.lines = Line::read(&run.metrics()?);
+        loaded.frames = recorded.frames;
+        let step = loaded.step();
+        loaded.frames.retain(|frame| frame.step <= step);
         Ok(loaded)
     }
 
@@ -182,6 +189,7 @@ impl Loaded {
             surroundings: surroundings.clone(),
             pace: Pace::default(),
             lines: Vec::new(),
+            frames: Vec::new(),
         }
     }
 
@@ -229,6 +237,7 @@ impl Loaded {
     /// For a front end.
     pub(super) fn info(&mut self) -> RunInfo {
         let lines = std::mem::take(&mut self.lines);
+        let frames = std::mem::take(&mut self.frames);
         let config = self.session.config();
         let sublayers = self.session.trainer().model().sublayers();
         RunInfo {
@@ -249,6 +258,7 @@ impl Loaded {
             bytes: self.session.trainer().memory().total(),
             saved: self.session.saved(),
             lines,
+            frames,
         }
     }
 
@@ -269,8 +279,9 @@ impl Loaded {
         // A front end gets a whole frame with each routing record.
         let due = share > 0.0 && records.iter().any(routed);
         if due || self.pace.frame_is_due(now, share) {
-            self.frame(sink).await?;
+            self.frame(false, sink).await?;
         }
+        self.notify(sink);
         if let Some(timing) = self.pace.report(now) {
             sink(Event::Timing(timing));
         }
@@ -299,34 +310,23 @@ impl Loaded {
         Ok(())
     }
 
-    /// The routing of this moment.
-    pub(super) async fn frame(&mut self, sink: Sink<'_>) -> Result<()> {
+    /// The routing of this moment, shown and recorded; `always`: recorded even if it is not due.
+    pub(super) async fn frame(&mut self, always: bool, sink: Sink<'_>) -> Result<()> {
         let began = self.now();
-        let step = self.step();
-        let look = self.session.look_now().await?;
-        let sites = serde_json::to_value(&look.sites)
-            .and_then(serde_json::from_value)
-            .unwrap_or_default();
-        let frame = Frame {
-            step,
-            tokens: look.tokens,
-            sites,
-            depth: look
-                .depth
-                .iter()
-                .map(|depth| Depth {
-                    site: depth.site,
-                    input: depth.input,
-                    output: depth.output,
-                    gradient: depth.gradient,
-                })
-                .collect(),
-            unfolded: look.unfolded.map(|rows| Unfolded { rows }),
-        };
+        let frame = self.session.frame().await?;
+        self.session.keep_frame(&frame, always);
         sink(Event::Frame(Box::new(frame)));
         let now = self.now();
         self.pace.frame(now, now - began);
+        self.notify(sink);
         Ok(())
+    }
+
+    /// Show what the session has noticed.
+    fn notify(&mut self, sink: Sink<'_>) {
+        for message in self.session.take_notices() {
+            sink(Event::Notice { message });
+        }
     }
 
     /// Write a checkpoint.

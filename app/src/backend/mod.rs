@@ -206,7 +206,7 @@ impl Backend {
                 self.need()?.save(sink).await?;
             }
             Command::Peek { folder } => sink(Event::Peeked(Box::new(folders::peek(&folder)?))),
-            Command::History { folder } => sink(folders::history(&folder)?),
+            Command::History { folder } => folders::history(&folder, sink)?,
             Command::Sample {
                 prompt,
                 tokens,
@@ -290,7 +290,7 @@ impl Backend {
             if state == RunState::Finished {
                 loaded.finish(sink)?;
             }
-            loaded.frame(sink).await?;
+            loaded.frame(true, sink).await?;
             sink(Event::State(state));
             return Ok(());
         }
@@ -413,7 +413,7 @@ impl Backend {
         let loaded = self.need()?;
         loaded.settle(sink).await?;
         let state = loaded.end().unwrap_or(RunState::Paused);
-        loaded.frame(sink).await?;
+        loaded.frame(true, sink).await?;
         sink(Event::State(state));
         Ok(())
     }

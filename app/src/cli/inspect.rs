@@ -9,6 +9,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Failure, Outcome, USAGE, say};
+use crate::frame_log::{self, Recorded};
+use crate::protocol::Frame;
 use crate::report::{active_parameters, grouped, parameter_table, parts};
 use crate::run_dir::{RunDir, Which, read_checkpoint, read_text};
 use crate::sampler::parameters;
@@ -70,6 +72,31 @@ fn config_of(folder: &Path) -> Result<PathBuf, Failure> {
         })
 }
 
+/// The recorded frames of a run; `None` for a checkpoint.
+fn recorded(path: &Path) -> Option<Recorded> {
+    path.join("config.toml")
+        .is_file()
+        .then(|| frame_log::read(path))
+}
+
+/// `512, steps 10 to 2,000, 3.1 MB`, or why there are none.
+fn frames_line(recorded: &Recorded) -> String {
+    let words = match (recorded.frames.first(), recorded.frames.last()) {
+        (Some(first), Some(last)) => format!(
+            "{} recorded, steps {} to {}, {}",
+            grouped(recorded.frames.len() as u64),
+            grouped(first.step),
+            grouped(last.step),
+            bytes_for_people(recorded.bytes)
+        ),
+        _ => "none recorded".into(),
+    };
+    match &recorded.notice {
+        Some(notice) => format!("{words} ({notice})"),
+        None => words,
+    }
+}
+
 pub(super) fn run(args: &InspectArgs) -> Outcome {
     let folder = checkpoint_folder(&args.path)?;
     let config_json = read_text(&config_of(&folder)?)?;
@@ -97,6 +124,7 @@ pub(super) fn run(args: &InspectArgs) -> Outcome {
             files.optimizer.as_ref().map_or(0, Vec::len),
         ),
     ];
+    let recorded = recorded(&args.path);
     if args.json {
         let parts: serde_json::Map<_, _> = parts(&parameters)
             .into_iter()
@@ -114,6 +142,16 @@ pub(super) fn run(args: &InspectArgs) -> Outcome {
             "parts": parts,
             "bytes": sizes.iter().map(|(name, bytes)| ((*name).to_owned(), (*bytes).into())).collect::<serde_json::Map<_, _>>(),
         });
+        if let Some(recorded) = &recorded {
+            let step = |frame: Option<&Frame>| frame.map(|frame| frame.step);
+            all["frames"] = json!({
+                "count": recorded.frames.len(),
+                "first": step(recorded.frames.first()),
+                "last": step(recorded.frames.last()),
+                "bytes": recorded.bytes,
+                "notice": recorded.notice,
+            });
+        }
         if args.tensors {
             let list = parameters.specs().iter().enumerate().map(|(number, spec)| {
                 json!({ "name": spec.name, "shape": spec.shape.dims(), "decay": spec.group.decay, "norm": norm(number) })
@@ -143,6 +181,9 @@ pub(super) fn run(args: &InspectArgs) -> Outcome {
             "file       {name}, {}",
             bytes_for_people(bytes as u64)
         ));
+    }
+    if let Some(recorded) = &recorded {
+        say(format!("frames     {}", frames_line(recorded)));
     }
     say(format!("\nconfiguration\n{}", model.to_json()));
     say(format!("parameters\n{}", parameter_table(&parameters)));

@@ -245,6 +245,7 @@ fn resume(args: &TrainArgs, folder: &Path) -> Outcome {
         }
     };
     notices.iter().for_each(notice);
+    session.take_notices().iter().for_each(notice);
     let step = session.trainer().steps_done();
     if !args.json {
         introduce(
@@ -433,7 +434,11 @@ fn train(args: &TrainArgs, mut session: Session, folder: &Path) -> Outcome {
     };
     while !session.is_over() && PRESSED.load(Ordering::SeqCst) == 0 {
         match pollster::block_on(session.advance()) {
-            Ok(records) => show(&mut progress, &records),
+            Ok(records) => {
+                show(&mut progress, &records);
+                let notices = session.take_notices();
+                progress.suspend(|| notices.iter().for_each(notice));
+            }
             Err(error) => {
                 progress.finish();
                 return Err(error.into());

@@ -111,7 +111,7 @@ pub enum Command {
         /// As in `Check`.
         device: String,
     },
-    /// Read the metrics of a run on disk, to compare with: answered by `History`.
+    /// Read the metrics and frames of a run on disk, to compare with: answered by `History`.
     History {
         /// The folder.
         folder: String,

@@ -117,6 +117,9 @@ pub struct RunInfo {
     pub saved: Option<u64>,
     /// Records so far.
     pub lines: Vec<Line>,
+    /// Recorded frames so far, oldest first.
+    #[serde(default)]
+    pub frames: Vec<Frame>,
 }
 
 /// What is inside a run's folder.
@@ -291,7 +294,7 @@ pub enum Event {
     Timing(Timing),
     /// A folder was looked into.
     Peeked(Box<Peek>),
-    /// Metrics of a run on disk.
+    /// Metrics and frames of a run on disk.
     History {
         /// The folder.
         folder: String,
@@ -299,6 +302,9 @@ pub enum Event {
         toml: String,
         /// All records.
         lines: Vec<Line>,
+        /// All recorded frames, oldest first.
+        #[serde(default)]
+        frames: Vec<Frame>,
     },
     /// A text was written.
     Sampled(Box<Sampled>),

@@ -1,12 +1,12 @@
 //! What a front end asks of a session in progress. Nothing here changes what a step computes, but for [`Session::set`].
 
 use braid_engine::ops::edit_weights::RouteEdit;
-use braid_engine::trainer::{Look, SiteEdit};
+use braid_engine::trainer::{DepthNorm, SiteEdit};
 use braid_engine::{Error, Result};
 
-use super::Session;
+use super::{Session, without_frames};
 use crate::config::RunConfig;
-use crate::protocol::{self, Effect, Intervention, Trace, TraceSite};
+use crate::protocol::{self, Depth, Effect, Frame, Intervention, Trace, TraceSite, Unfolded};
 use crate::records::Record;
 use crate::run_dir::RunWriter;
 
@@ -51,10 +51,33 @@ impl Session {
     ///
     /// # Errors
     /// If the device fails.
-    pub async fn look_now(&mut self) -> Result<Look> {
-        match &self.looked {
-            Some((step, look)) if *step == self.trainer.steps_done() => Ok(look.clone()),
-            _ => self.trainer.look().await,
+    pub async fn frame(&mut self) -> Result<Frame> {
+        let step = self.trainer.steps_done();
+        let look = match &self.looked {
+            Some((at, look)) if *at == step => look.clone(),
+            _ => self.trainer.look().await?,
+        };
+        let sites = serde_json::to_value(&look.sites).and_then(serde_json::from_value);
+        let depth = |depth: &DepthNorm| Depth {
+            site: depth.site,
+            input: depth.input,
+            output: depth.output,
+            gradient: depth.gradient,
+        };
+        Ok(Frame {
+            step,
+            tokens: look.tokens,
+            sites: sites.unwrap_or_default(),
+            depth: look.depth.iter().map(depth).collect(),
+            unfolded: look.unfolded.map(|rows| Unfolded { rows }),
+        })
+    }
+
+    /// Record a frame in the run's folder, if it is due; `always`: even if it is not.
+    pub fn keep_frame(&mut self, frame: &Frame, always: bool) {
+        if let Some(run) = &mut self.run {
+            self.notices
+                .extend(without_frames(run.keep_frame(frame, always)));
         }
     }
 

@@ -1,5 +1,6 @@
 //! All that the window knows: the sum of the events it has heard.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) use super::curve::{Curve, Point};
@@ -47,6 +48,20 @@ impl Frames {
             });
             self.stride *= 2;
         }
+    }
+
+    /// Recorded frames; at steps that have none, the routing records that are here already stay.
+    fn merge(&mut self, recorded: Vec<Frame>) {
+        let records = std::mem::take(self).list;
+        let mut all = recorded;
+        let known: HashSet<u64> = all.iter().map(|frame| frame.step).collect();
+        all.extend(
+            records
+                .into_iter()
+                .filter(|frame| !known.contains(&frame.step)),
+        );
+        all.sort_by_key(|frame| frame.step);
+        all.into_iter().for_each(|frame| self.push(frame));
     }
 
     /// Forget what comes after this step: it is done again.
@@ -98,11 +113,12 @@ pub struct Series {
 }
 
 impl Series {
-    /// The curves of these records.
+    /// The curves of these records, and these frames.
     #[must_use]
-    pub fn of(lines: &[Line]) -> Self {
+    pub fn of(lines: &[Line], frames: Vec<Frame>) -> Self {
         let mut series = Self::default();
         lines.iter().for_each(|line| series.add(line));
+        series.frames.merge(frames);
         series
     }
 
@@ -354,7 +370,7 @@ impl Heard {
                     self.checked = Some(*checked);
                 }
             }
-            Event::Ready(run) => {
+            Event::Ready(mut run) => {
                 let mut frames = Frames::default();
                 if self.is_same_run(&run) {
                     frames = std::mem::take(&mut self.series.frames);
@@ -364,7 +380,8 @@ impl Heard {
                     self.samples.clear();
                 }
                 self.retire(&run.folder);
-                self.series = Series::of(&run.lines);
+                let recorded = std::mem::take(&mut run.frames);
+                self.series = Series::of(&run.lines, recorded);
                 if !frames.list.is_empty() {
                     self.series.frames = frames;
                 }
@@ -423,9 +440,10 @@ impl Heard {
                 folder,
                 toml,
                 lines,
+                frames,
             } => {
                 self.others.retain(|other| other.folder != folder);
-                let series = Series::of(&lines);
+                let series = Series::of(&lines, frames);
                 self.others.push(OtherRun {
                     folder,
                     toml,

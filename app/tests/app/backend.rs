@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use braid_app::backend::{Backend, Surroundings};
-use braid_app::protocol::{Command, Draft, Event, Line, RunState};
+use braid_app::protocol::{Command, Draft, Event, Frame, Line, RunState};
 
 /// A backend and everything that it has said.
 struct Talk {
@@ -75,6 +75,13 @@ impl Talk {
             })
             .collect()
     }
+}
+
+fn frames(talk: &Talk) -> impl Iterator<Item = &Frame> {
+    talk.heard.iter().filter_map(|event| match event {
+        Event::Frame(frame) => Some(&**frame),
+        _ => None,
+    })
 }
 
 const SMALL: &str = "[model]\nlayers = 2\nwidth = 32\nheads = 2\ncontext = 32\n[data]\ntask = \"copy\"\n[train]\nsteps = 40\nbatch = 4\n\
@@ -161,6 +168,71 @@ fn what_is_watched_trains_to_the_same_bits() {
     talk.until(finished);
     assert_eq!(model(&plain, 40), model(&watched, 40));
     assert_eq!(talk.failures(), Vec::<&str>::new());
+}
+
+#[test]
+fn recorded_frames_come_back_with_their_run() {
+    let root = tempfile::tempdir().expect("a folder");
+    let folder = root.path().join("run");
+    let name = folder.display().to_string();
+    let mut talk = Talk::new();
+    talk.say(Command::Watch { share: 1.0 });
+    talk.say(start(&folder, true));
+    for _ in 0..3 {
+        talk.say(Command::Step);
+        talk.until(|event| *event == Event::State(RunState::Paused));
+    }
+    talk.say(Command::Quit { save: true });
+    let seen: Vec<u64> = frames(&talk).map(|frame| frame.step).collect();
+    let shown = frames(&talk).last().expect("frames").clone();
+    assert_eq!(shown.step, 3, "{seen:?}");
+    assert!(
+        shown
+            .depth
+            .iter()
+            .all(|depth| depth.gradient.is_some_and(|norm| norm > 0.0))
+    );
+
+    let open = |damage: &dyn Fn(&Path)| {
+        damage(&folder.join("frames.jsonl"));
+        let mut talk = Talk::new();
+        talk.say(Command::History {
+            folder: name.clone(),
+        });
+        talk.say(Command::Open {
+            folder: name.clone(),
+            device: "cpu".into(),
+        });
+        assert_eq!(talk.failures(), Vec::<&str>::new());
+        let notices = talk
+            .heard
+            .iter()
+            .filter(|event| matches!(event, Event::Notice { .. }))
+            .count();
+        let [mut history, mut ready] = [Vec::new(), Vec::new()];
+        for event in talk.heard {
+            match event {
+                Event::History { frames, .. } => history = frames,
+                Event::Ready(run) => ready = run.frames,
+                _ => {}
+            }
+        }
+        assert_eq!(history, ready);
+        (ready, notices)
+    };
+    let (back, notices) = open(&|_| {});
+    let steps: Vec<u64> = back.iter().map(|frame| frame.step).collect();
+    assert_eq!((steps.as_slice(), notices), ([1, 2, 3].as_slice(), 0));
+    let (before, after) = (&shown.sites[3].streams[0], &back[2].sites[3].streams[0]);
+    assert_eq!(before.sources, after.sources);
+    for (a, b) in before.weight.iter().zip(&after.weight) {
+        assert!((a - b).abs() < 1e-6, "{a} {b}");
+    }
+    // A run is complete without its frames.
+    let (back, notices) = open(&|file| std::fs::write(file, "no frames\n").expect("writes"));
+    assert_eq!((back.len(), notices), (0, 2));
+    let (back, notices) = open(&|file| std::fs::remove_file(file).expect("removes"));
+    assert_eq!((back.len(), notices), (0, 2));
 }
 
 #[test]
@@ -427,10 +499,7 @@ fn frames_cost_little() {
         }
     }
     ratios.sort_by(f64::total_cmp);
-    let frames = |talk: &Talk| {
-        let frame = |event: &&Event| matches!(event, Event::Frame(_));
-        talk.heard.iter().filter(frame).count()
-    };
+    let frames = |talk: &Talk| frames(talk).count();
     println!(
         "steps/s with frames over without, {} rounds of 60 steps: median {:.3}, quartiles {:.3} {:.3}; {} frames",
         ratios.len(),

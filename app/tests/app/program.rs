@@ -163,7 +163,13 @@ fn a_run_with_experts_says_how_they_are_used_and_resumes() {
     let inspect = place.braid(&["inspect", "whole"]);
     ok(&inspect);
     let text = stdout(&inspect);
-    for part in ["experts", "shared experts", "routers", "active"] {
+    for part in [
+        "experts",
+        "shared experts",
+        "routers",
+        "active",
+        "frames     ",
+    ] {
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }
 }
@@ -756,6 +762,9 @@ fn a_run_that_is_killed_again_and_again_ends_with_the_same_bits() {
         .unwrap()
     };
     assert!(model("whole") == model("killed"));
+    let frames = |run: &str| fs::read_to_string(place.path(run).join("frames.jsonl")).unwrap();
+    assert!(frames("whole").lines().count() > 2);
+    assert_eq!(frames("whole"), frames("killed"));
     for event in ["train", "eval", "routing", "saved"] {
         let of = |run: &str| comparable(records(&place.path(run)), event);
         assert_eq!(of("whole"), of("killed"), "{event}");

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use braid_app::frame_log;
+use braid_app::protocol::{Depth, Frame};
 use braid_app::records::{Record, lines_until};
 use braid_app::run_dir::{CheckpointFiles, Identity, RunDir, RunWriter, Which, read_checkpoint};
 
@@ -222,4 +224,106 @@ fn records_are_one_line_each_with_null_for_what_is_not_finite() {
         error.to_line(),
         "{\"event\":\"error\",\"step\":2,\"code\":\"non_finite\",\"tensor\":null,\"message\":\"a \\\"b\\\"\"}"
     );
+}
+
+/// A frame with a number that has no short decimal.
+fn frame(step: u64) -> Frame {
+    Frame {
+        step,
+        tokens: 12,
+        depth: vec![Depth {
+            site: 0,
+            input: f64::from(1.0_f32 / 3.0),
+            output: step as f64,
+            gradient: None,
+        }],
+        ..Frame::default()
+    }
+}
+
+fn steps(path: &Path) -> Vec<u64> {
+    frame_log::read(path)
+        .frames
+        .iter()
+        .map(|frame| frame.step)
+        .collect()
+}
+
+#[test]
+fn frames_come_back_and_are_cut_to_the_checkpoint() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("run");
+    let mut run = RunWriter::create(&path, &IDENTITY).unwrap();
+    for step in [1, 2, 2, 5, 8] {
+        run.keep_frame(&frame(step), false).unwrap();
+    }
+    // What diverged has nothing to show.
+    let mut broken = frame(9);
+    broken.depth[0].input = f64::NAN;
+    run.keep_frame(&broken, true).unwrap();
+    let recorded = frame_log::read(&path);
+    assert_eq!(steps(&path), [1, 2, 5, 8]);
+    // As exact as the device's numbers are.
+    let [read, kept] = [&recorded.frames[0], &frame(1)].map(|frame| frame.depth[0].input as f32);
+    assert_eq!(read.to_bits(), kept.to_bits());
+    assert_eq!((recorded.notice, recorded.frames[3].tokens), (None, 12));
+    drop(run);
+    // A kill tears the last line; another fault damages one in the middle.
+    let file = path.join("frames.jsonl");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{text}{{\"event\":\"frame\",\"st")).unwrap();
+    assert_eq!(frame_log::read(&path).notice, None);
+    let mut run = RunWriter::resume(&path).unwrap();
+    run.rewind_frames(5).unwrap();
+    assert_eq!(steps(&path), [1, 2, 5]);
+    for step in [6, 7] {
+        run.keep_frame(&frame(step), false).unwrap();
+    }
+    assert_eq!(steps(&path), [1, 2, 5, 6, 7]);
+    drop(run);
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("\"step\":2", "\"step\":", 1)).unwrap();
+    assert_eq!(steps(&path), [1, 5, 6, 7]);
+    let notice = frame_log::read(&path).notice.unwrap();
+    assert!(notice.starts_with("1 of 5 lines of"), "{notice}");
+    fs::remove_file(&file).unwrap();
+    let missing = frame_log::read(&path);
+    assert!(missing.frames.is_empty() && missing.notice.unwrap().contains("has no frames.jsonl"));
+    // Not a file at all: the run is opened, and says once that nothing is recorded.
+    fs::create_dir(&file).unwrap();
+    for rewind in [false, true] {
+        let mut run = RunWriter::resume(&path).unwrap();
+        let failed = match rewind {
+            true => run.rewind_frames(5),
+            false => run.keep_frame(&frame(6), true),
+        };
+        let error = failed.unwrap_err().to_string();
+        assert!(error.contains("frames.jsonl"), "{error}");
+        run.keep_frame(&frame(7), true).unwrap();
+    }
+}
+
+#[test]
+fn many_frames_are_thinned() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("run");
+    let mut run = RunWriter::create(&path, &IDENTITY).unwrap();
+    for step in 0..5000 {
+        run.keep_frame(&frame(step), false).unwrap();
+    }
+    run.keep_frame(&frame(5001), true).unwrap();
+    let kept = steps(&path);
+    assert!((1024..=2048).contains(&kept.len()), "{}", kept.len());
+    assert_eq!((kept[0], kept[kept.len() - 1]), (0, 5001));
+    let gaps: Vec<u64> = kept.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.iter().all(|&gap| gap <= 5), "{gaps:?}");
+    // What is kept of the frames to come does not begin anew with the process.
+    drop(run);
+    let mut run = RunWriter::resume(&path).unwrap();
+    run.rewind_frames(6000).unwrap();
+    for step in 6000..6016 {
+        run.keep_frame(&frame(step), false).unwrap();
+    }
+    let after = steps(&path).into_iter().filter(|step| *step >= 6000);
+    assert_eq!(after.collect::<Vec<_>>(), [6000, 6004, 6008, 6012]);
 }

@@ -621,6 +621,7 @@ fn beside() -> Event {
         folder: "runs/dar-again".into(),
         toml: String::new(),
         lines: lines.flatten().collect(),
+        frames: Vec::new(),
     }
 }
 
@@ -640,6 +641,64 @@ fn a_second_run_stands_beside_at_the_same_step() {
     let other = "routing map of the other run";
     assert!(harness.query_by_label(other).is_some());
     harness.snapshot("map_compare_light");
+}
+
+#[test]
+fn a_run_from_disk_has_its_recorded_frames() {
+    let Event::History {
+        folder,
+        toml,
+        lines,
+        ..
+    } = beside()
+    else {
+        panic!("a history");
+    };
+    let depth = Depth {
+        site: 0,
+        input: 1.0,
+        output: 0.5,
+        gradient: None,
+    };
+    let whole = |step: u64| Frame {
+        step,
+        depth: vec![depth],
+        ..Frame::default()
+    };
+    let mut heard = Heard::default();
+    heard.hear(Event::History {
+        folder: folder.clone(),
+        toml: toml.clone(),
+        lines: lines.clone(),
+        frames: Vec::new(),
+    });
+    let records: Vec<u64> = heard.others[0]
+        .series
+        .frames
+        .list()
+        .iter()
+        .map(|frame| frame.step)
+        .collect();
+    assert!(records.len() > 2, "{records:?}");
+    // A frame of the same step is more than a record; records stay where no frame is.
+    let frames = vec![whole(records[0]), whole(records[0] + 1), whole(records[2])];
+    heard.hear(Event::History {
+        folder,
+        toml,
+        lines,
+        frames,
+    });
+    let list = heard.others[0].series.frames.list();
+    let steps: Vec<u64> = list.iter().map(|frame| frame.step).collect();
+    let mut expected = records.clone();
+    expected.insert(1, records[0] + 1);
+    assert_eq!(steps, expected);
+    let taken: Vec<u64> = list
+        .iter()
+        .filter(|frame| !frame.depth.is_empty())
+        .map(|frame| frame.step)
+        .collect();
+    assert_eq!(taken, [records[0], records[0] + 1, records[2]]);
 }
 
 #[test]

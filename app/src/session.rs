@@ -370,7 +370,7 @@ impl Session {
         Ok(records)
     }
 
-    /// Stop here: read what is outstanding, and save.
+    /// Read what is outstanding, and save: to stop here, or to be able to go on from here.
     ///
     /// # Errors
     /// If the device fails or something cannot be written.
@@ -379,6 +379,8 @@ impl Session {
         if self.diverged.is_none() {
             records.extend(self.save(false).await?);
         }
+        // Rates are those of training alone.
+        self.measured.0 = (self.clock)();
         Ok(records)
     }
 

@@ -34,6 +34,8 @@ pub(super) struct Loaded {
     folder: Option<PathBuf>,
     surroundings: Surroundings,
     pace: Pace,
+    /// When the last checkpoint was written or tried, or the run was loaded.
+    saved_at: f64,
     /// What the metrics file held when the run was opened.
     lines: Vec<Line>,
     /// What was recorded of its routing.
@@ -188,6 +190,7 @@ impl Loaded {
             folder,
             surroundings: surroundings.clone(),
             pace: Pace::default(),
+            saved_at: (surroundings.clock)(),
             lines: Vec::new(),
             frames: Vec::new(),
         }
@@ -275,10 +278,9 @@ impl Loaded {
         self.pace
             .step(now - began, self.session.device_seconds() - device);
         self.tell(&records, sink);
-        let routed = |record: &Record| matches!(record, Record::Routing { .. });
-        // A front end gets a whole frame with each routing record.
-        let due = share > 0.0 && records.iter().any(routed);
-        if due || self.pace.frame_is_due(now, share) {
+        // The look of a validation is a frame that costs nothing.
+        let looked = |record: &Record| matches!(record, Record::Eval { .. });
+        if records.iter().any(looked) || self.pace.frame_is_due(now, share) {
             self.frame(false, sink).await?;
         }
         self.notify(sink);
@@ -288,9 +290,10 @@ impl Loaded {
         Ok(())
     }
 
-    fn tell(&self, records: &[Record], sink: Sink<'_>) {
+    fn tell(&mut self, records: &[Record], sink: Sink<'_>) {
         for record in records {
             if let Record::Saved { step, path } = record {
+                self.saved_at = self.now();
                 sink(Event::Saved {
                     step: *step,
                     path: path.clone(),
@@ -351,6 +354,28 @@ impl Loaded {
             });
         }
         self.tell(&records, sink);
+        Ok(())
+    }
+
+    /// Write a checkpoint if the last one is `seconds` old. If that fails, the training goes on, and it is tried again as much
+    /// later.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(super) async fn autosave(&mut self, seconds: f64, sink: Sink<'_>) -> Result<()> {
+        if self.folder.is_none() || self.end().is_some() || self.now() - self.saved_at < seconds {
+            return Ok(());
+        }
+        self.saved_at = self.now();
+        match self.session.interrupt().await {
+            Ok(records) => self.tell(&records, sink),
+            Err(error @ Error::File(_)) => sink(Event::Failed {
+                what: "save".into(),
+                message: format!("{error}; the training goes on"),
+                field: None,
+            }),
+            Err(error) => return Err(error),
+        }
         Ok(())
     }
 

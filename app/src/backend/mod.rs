@@ -17,7 +17,7 @@ use std::rc::Rc;
 use braid_engine::device::{AdapterKind, Device, DeviceChoice, DeviceOptions, Survey};
 use braid_engine::{Error, Result};
 
-use crate::protocol::{Command, DeviceInfo, Event, RunState};
+use crate::protocol::{AUTOSAVE, Command, DeviceInfo, Event, RunState, SHARE};
 use check::Checker;
 use goal::Goal;
 use loaded::{Loaded, Prepared};
@@ -59,6 +59,8 @@ pub struct Backend {
     goal: Goal,
     /// Share of the training time that goes into routing frames.
     share: f64,
+    /// Seconds between two checkpoints by time.
+    autosave: Option<f64>,
     writing: Option<Writing>,
     /// Step at which a lost device was opened again.
     reopened: Option<u64>,
@@ -77,7 +79,8 @@ impl Backend {
             running: false,
             single: false,
             goal: Goal::default(),
-            share: pace::SHARE,
+            share: SHARE,
+            autosave: Some(AUTOSAVE),
             writing: None,
             reopened: None,
             ended: false,
@@ -236,6 +239,9 @@ impl Backend {
                 sink(Event::State(RunState::Paused));
             }
             Command::Watch { share } => self.share = share.clamp(0.0, 1.0),
+            Command::Autosave { seconds } => {
+                self.autosave = seconds.filter(|seconds| *seconds > 0.0)
+            }
             Command::Quit { save } => {
                 self.close(save, sink).await?;
                 self.ended = true;
@@ -285,6 +291,9 @@ impl Backend {
             return Ok(());
         };
         loaded.advance(share, sink).await?;
+        if let Some(seconds) = self.autosave {
+            loaded.autosave(seconds, sink).await?;
+        }
         if let Some(state) = loaded.end() {
             self.running = false;
             if state == RunState::Finished {
@@ -522,6 +531,7 @@ fn name(command: &Command) -> &'static str {
         Command::Intervene { .. } => "intervene",
         Command::Rewind { .. } => "rewind",
         Command::Watch { .. } => "watch",
+        Command::Autosave { .. } => "autosave",
         Command::Quit { .. } => "quit",
     }
 }

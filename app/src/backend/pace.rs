@@ -2,9 +2,6 @@
 
 use crate::protocol::Timing;
 
-/// Share of the training time that goes into frames unless somebody asks for more.
-pub(super) const SHARE: f64 = 0.03;
-
 /// A frame at least this often, in seconds, if frames are wanted at all.
 const LONGEST: f64 = 10.0;
 

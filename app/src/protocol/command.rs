@@ -47,6 +47,12 @@ pub struct Intervention {
     pub edit: RouteEdit,
 }
 
+/// Seconds between two checkpoints by time, unless somebody asks for others.
+pub const AUTOSAVE: f64 = 600.0;
+
+/// Share of the training time that goes into frames, unless somebody asks for another.
+pub const SHARE: f64 = 0.03;
+
 /// One wish.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
@@ -99,6 +105,11 @@ pub enum Command {
     },
     /// Write a checkpoint now.
     Save,
+    /// How often to write a checkpoint by itself, besides `train.save_every`. Which steps are saved changes no step.
+    Autosave {
+        /// Seconds between two checkpoints; `None`: never.
+        seconds: Option<f64>,
+    },
     /// Look into a run's folder without opening it: answered by `Peeked`.
     Peek {
         /// The folder.
@@ -142,7 +153,7 @@ pub enum Command {
         /// Multiply the learning rate by this.
         lr_factor: f64,
     },
-    /// How much of the time may go into routing frames; 0: none between validations.
+    /// How much of the time may go into routing frames. Each validation, pause and end gives one in any case; 0: no others.
     Watch {
         /// Share of the training time, such as 0.03.
         share: f64,

@@ -8,7 +8,7 @@ mod event;
 mod frame;
 mod line;
 
-pub use command::{Command, Draft, Intervention, RouteEdit};
+pub use command::{AUTOSAVE, Command, Draft, Intervention, RouteEdit, SHARE};
 pub use event::{
     About, Checked, Derived, DeviceInfo, Effect, Event, FieldError, Part, Peek, RunInfo, RunState,
     Sampled, Timing, Token, Trace, TraceSite,

@@ -3,7 +3,7 @@
 use egui::{Align, Label, Layout, RichText, Ui};
 
 use super::diagnostics;
-use super::format::{bytes, short};
+use super::format::{bytes, grouped, short};
 use super::heard::{Heard, Level};
 use super::view::View;
 use crate::protocol::Command;
@@ -13,6 +13,8 @@ use crate::protocol::Command;
 pub(super) struct Status {
     /// When the diagnostics were copied.
     copied: Option<f64>,
+    /// The last checkpoint, and when it was first heard of, in seconds of the window's clock.
+    saved: Option<(u64, f64)>,
 }
 
 impl Status {
@@ -25,11 +27,16 @@ impl Status {
         out: &mut Vec<Command>,
     ) {
         let _ = out;
+        let now = ui.input(|input| input.time);
+        let step = heard.saved.as_ref().map(|(step, _)| *step);
+        if self.saved.map(|(step, _)| step) != step {
+            self.saved = step.map(|step| (step, now));
+        }
         // The buttons first: the facts take what is left.
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             self.buttons(ui, heard, view);
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                facts(ui, heard, view)
+                facts(ui, heard, view, self.saved.map(|(_, at)| now - at))
             });
         });
     }
@@ -64,7 +71,8 @@ impl Status {
     }
 }
 
-fn facts(ui: &mut Ui, heard: &Heard, view: &View) {
+/// `age`: seconds since the last checkpoint was heard of.
+fn facts(ui: &mut Ui, heard: &Heard, view: &View, age: Option<f64>) {
     let quiet = |text: String| Label::new(RichText::new(text).small());
     let Some(run) = &heard.run else {
         let device = match view.draft.device.as_str() {
@@ -108,6 +116,38 @@ fn facts(ui: &mut Ui, heard: &Heard, view: &View) {
     ui.weak("·");
     ui.add(quiet(bytes(run.bytes)))
         .on_hover_text("Memory that the run allocated");
+    if let (Some((step, path)), Some(age)) = (&heard.saved, age) {
+        // What was saved by an earlier process, nobody knows when.
+        let words = match path {
+            Some(_) => format!("saved {}", ago(age)),
+            None => format!("saved at step {}", grouped(*step)),
+        };
+        let place = path
+            .as_ref()
+            .map_or_else(String::new, |path| format!(", {path}"));
+        let by_time = match view.beside.autosave {
+            Some(seconds) => format!(
+                "Another one is written when it is {:.0} min old.",
+                seconds / 60.0
+            ),
+            None => "None is written by time.".to_owned(),
+        };
+        ui.weak("·");
+        ui.add(quiet(words)).on_hover_text(format!(
+            "Last checkpoint: step {}{place}. {by_time} See Menu.",
+            grouped(*step)
+        ));
+        ui.ctx().request_repaint_after_secs(30.0);
+    }
+}
+
+/// `just now`, `3 min ago`
+fn ago(seconds: f64) -> String {
+    match seconds {
+        s if s < 60.0 => "just now".into(),
+        s if s < 3600.0 => format!("{:.0} min ago", (s / 60.0).floor()),
+        s => format!("{:.0} h ago", (s / 3600.0).floor()),
+    }
 }
 
 /// `0.4`, `18`

@@ -2,7 +2,7 @@
 
 use super::drafting::Drafting;
 use super::host::Dialogs;
-use crate::protocol::Intervention;
+use crate::protocol::{AUTOSAVE, Intervention, SHARE};
 
 /// Which moment the routing view shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +49,24 @@ impl Default for Scales {
             smooth: 5.0,
             per_depth: false,
             range: None,
+        }
+    }
+}
+
+/// What the engine does beside the steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Beside {
+    /// Seconds between two checkpoints by time; `None`: never.
+    pub autosave: Option<f64>,
+    /// Share of the training time that goes into frames.
+    pub share: f64,
+}
+
+impl Default for Beside {
+    fn default() -> Self {
+        Self {
+            autosave: Some(AUTOSAVE),
+            share: SHARE,
         }
     }
 }
@@ -106,6 +124,8 @@ pub struct View {
     pub shortcuts: bool,
     /// No animations.
     pub calm: bool,
+    /// What the engine does beside the steps.
+    pub beside: Beside,
 }
 
 impl View {

@@ -1,5 +1,6 @@
 //! The engine's side of the window: commands in, events out.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
@@ -16,9 +17,13 @@ struct Talk {
 impl Talk {
     fn new() -> Self {
         let began = Instant::now();
+        Self::with_clock(Rc::new(move || began.elapsed().as_secs_f64()))
+    }
+
+    fn with_clock(clock: Rc<dyn Fn() -> f64>) -> Self {
         Self {
             backend: Backend::new(Surroundings {
-                clock: Rc::new(move || began.elapsed().as_secs_f64()),
+                clock,
                 calendar: || 0,
                 free_memory: || None,
                 files: true,
@@ -168,6 +173,75 @@ fn what_is_watched_trains_to_the_same_bits() {
     talk.until(finished);
     assert_eq!(model(&plain, 40), model(&watched, 40));
     assert_eq!(talk.failures(), Vec::<&str>::new());
+}
+
+#[test]
+fn checkpoints_by_time_change_no_step() {
+    let root = tempfile::tempdir().expect("a folder");
+    let [plain, saved] = ["plain", "saved"].map(|name| root.path().join(name));
+    let mut talk = Talk::new();
+    talk.say(Command::Autosave { seconds: None });
+    talk.say(start(&plain, false));
+    talk.until(finished);
+    let of = |talk: &Talk| -> Vec<u64> {
+        let saved = talk.heard.iter().filter_map(|event| match event {
+            Event::Saved { step, .. } => Some(*step),
+            _ => None,
+        });
+        saved.collect()
+    };
+    let by_step = of(&talk);
+
+    // Time passes whenever it is asked for: no machine is too fast or too slow.
+    let now = Rc::new(Cell::new(0.0));
+    let clock = Rc::clone(&now);
+    let mut talk = Talk::with_clock(Rc::new(move || {
+        clock.set(clock.get() + 0.001);
+        clock.get()
+    }));
+    talk.say(Command::Autosave {
+        seconds: Some(100.0),
+    });
+    talk.say(start(&saved, true));
+    talk.say(Command::Until {
+        step: Some(7),
+        val_loss: None,
+        seconds: None,
+    });
+    talk.say(Command::Resume);
+    talk.until(|event| *event == Event::State(RunState::Paused));
+    assert!(!of(&talk).contains(&8));
+    now.set(now.get() + 100.0);
+    talk.say(Command::Resume);
+    talk.until(finished);
+    let by_time = of(&talk);
+    assert!(by_time.contains(&8) && !by_step.contains(&8), "{by_time:?}");
+    assert_eq!(by_time.len(), by_step.len() + 1);
+    assert_eq!(model(&plain, 40), model(&saved, 40));
+
+    // A disk that takes no checkpoint stops no training.
+    let folder = root.path().join("full");
+    let mut talk = Talk::with_clock({
+        let now = Rc::clone(&now);
+        Rc::new(move || now.get())
+    });
+    talk.say(Command::Autosave {
+        seconds: Some(100.0),
+    });
+    talk.say(start(&folder, true));
+    talk.say(Command::Step);
+    talk.until(|event| *event == Event::State(RunState::Paused));
+    let checkpoints = folder.join("checkpoints");
+    std::fs::rename(&checkpoints, folder.join("elsewhere")).expect("moves");
+    std::fs::write(&checkpoints, "in the way").expect("writes");
+    now.set(now.get() + 200.0);
+    talk.say(Command::Step);
+    talk.until(|event| *event == Event::State(RunState::Paused));
+    let failures = talk.failures();
+    assert!(
+        failures.len() == 1 && failures[0].contains("the training goes on"),
+        "{failures:?}"
+    );
 }
 
 #[test]

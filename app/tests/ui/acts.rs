@@ -394,6 +394,46 @@ fn stop_conditions_that_are_in_force_are_shown() {
 }
 
 #[test]
+fn what_goes_on_beside_the_steps_is_chosen_in_the_menu() {
+    let mut harness = loaded([900.0, 600.0], Theme::Dark, RunState::Running);
+    harness.state_mut().sent.clear();
+    for (choice, command) in [
+        ("10 %", Command::Watch { share: 0.1 }),
+        ("0 %", Command::Watch { share: 0.0 }),
+        (
+            "2 min",
+            Command::Autosave {
+                seconds: Some(120.0),
+            },
+        ),
+        ("off", Command::Autosave { seconds: None }),
+    ] {
+        harness.get_by_label("menu").click();
+        harness.run_steps(3);
+        harness.get_by_label(choice).click();
+        harness.run_steps(3);
+        assert_eq!(sent(&harness).last(), Some(&command), "{choice}");
+        harness.key_press(Key::Escape);
+        harness.run_steps(3);
+    }
+}
+
+#[test]
+fn the_last_checkpoint_is_said() {
+    let mut harness = loaded([1400.0, 900.0], Theme::Dark, RunState::Running);
+    let saved = Event::Saved {
+        step: 120,
+        path: "checkpoints/step-000120".into(),
+    };
+    harness.state_mut().window.hear(saved);
+    harness.run_steps(3);
+    assert!(harness.query_by_label("saved just now").is_some());
+    harness.input_mut().time = Some(10_000.0);
+    harness.run_steps(2);
+    assert!(harness.query_by_label("saved 2 h ago").is_some());
+}
+
+#[test]
 fn a_schedule_that_was_changed_moves_the_end() {
     let mut harness = loaded(LARGE, Theme::Dark, RunState::Running);
     let window = &mut harness.state_mut().window;

@@ -1,5 +1,6 @@
 //! Panel: start, pause, step, stop, learning rate.
 
+mod beside;
 mod goal;
 mod open;
 mod progress;
@@ -92,7 +93,7 @@ impl Controls {
                     ui.separator();
                     progress::show(ui, 210.0, heard);
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        Self::menu(ui, view);
+                        Self::menu(ui, view, out);
                         open_button(ui, view);
                         save_button(ui, heard, out);
                     });
@@ -106,7 +107,7 @@ impl Controls {
                     self.rate.show(ui, 56.0, heard, view, out);
                     self.goal.show(ui, heard, out);
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        Self::menu(ui, view);
+                        Self::menu(ui, view, out);
                         save_button(ui, heard, out);
                         let width = ui.available_width().min(170.0);
                         progress::show(ui, width, heard);
@@ -117,7 +118,7 @@ impl Controls {
                 ui.horizontal(|ui| {
                     progress::show(ui, 150.0, heard);
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        Self::menu(ui, view);
+                        Self::menu(ui, view, out);
                         save_button(ui, heard, out);
                         self.goal.show(ui, heard, out);
                     });
@@ -132,12 +133,14 @@ impl Controls {
         self.open.show(ui, heard, view, out);
     }
 
-    fn menu(ui: &mut Ui, view: &mut View) {
+    fn menu(ui: &mut Ui, view: &mut View, out: &mut Vec<Command>) {
         let menu = ui.menu_button("Menu", |ui| {
             if ui.button("Open a run …").clicked() {
                 view.opening = true;
             }
             ui.checkbox(&mut view.log, "Log");
+            ui.separator();
+            beside::show(ui, view, out);
             ui.separator();
             ui.label(RichText::new("Appearance").weak());
             appearance(ui);

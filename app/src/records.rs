@@ -33,7 +33,8 @@ pub enum Record {
         tokens: u64,
         /// Tokens per second, lately.
         tokens_per_s: f64,
-        /// Seconds since this process began to train.
+        /// Seconds since this process began to train, without pauses. Several updates are read back together: they are spread
+        /// evenly over the time since the read-back, validation or checkpoint before.
         seconds: f64,
     },
     /// A look at the validation part.

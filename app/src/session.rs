@@ -88,6 +88,7 @@ pub struct Session {
     fingerprint: String,
     until: u64,
     clock: Clock,
+    /// When it would have begun had there been no pauses.
     began: f64,
     /// Time and step of the last rate.
     measured: (f64, u64),
@@ -423,7 +424,10 @@ impl Session {
         let tokens = (self.trainer.steps_done() - step) * tokens_per_step;
         let tokens_per_s = tokens as f64 / (now - then).max(1e-9);
         let mut records = Vec::new();
-        for result in results {
+        let count = results.len() as f64;
+        for (place, result) in results.into_iter().enumerate() {
+            // Nobody knows when each of them was done: they are spread evenly.
+            let share = (place + 1) as f64 / count;
             records.push(Record::Train {
                 step: result.step,
                 loss: result.loss,
@@ -434,7 +438,7 @@ impl Session {
                 grad_norm: result.grad_norm,
                 tokens: result.step * tokens_per_step,
                 tokens_per_s,
-                seconds: now - self.began,
+                seconds: then + share * (now - then) - self.began,
             });
             if !result.ok {
                 let diverged = self.explain(result).await?;

@@ -24,7 +24,7 @@ pub enum Line {
         /// Tokens per second, lately.
         #[serde(default)]
         tokens_per_s: Option<f64>,
-        /// Seconds since the process began to train.
+        /// Seconds since the process began to train, without pauses.
         #[serde(default)]
         seconds: Option<f64>,
     },

@@ -36,9 +36,11 @@ impl Session {
         self.collect().await
     }
 
-    /// After a pause: rates are those of training alone.
+    /// After a pause, in which no time counts.
     pub fn restart_clock(&mut self) {
-        self.measured.0 = (self.clock)();
+        let now = (self.clock)();
+        self.began += now - self.measured.0;
+        self.measured.0 = now;
     }
 
     /// Seconds in which the device was waited for, or computed on the CPU.

@@ -494,7 +494,7 @@ impl Trace<'_> {
         for piece in pieces.filter(|piece| !piece.is_empty()) {
             let points = piece.iter().map(|&[x, y]| [lens.to_plot(x), value(y)]);
             let mut points: Vec<[f64; 2]> = points.collect();
-            // Updates are read back several at a time, with one time for all: a line goes through the last of them.
+            // In old runs, updates that were read back together have one time: a line goes through the last of them.
             if self.style != Style::Thin {
                 points.reverse();
                 points.dedup_by_key(|point| point[0]);

@@ -176,6 +176,44 @@ fn what_is_watched_trains_to_the_same_bits() {
 }
 
 #[test]
+fn each_update_has_a_time_of_its_own_and_pauses_have_none() {
+    let root = tempfile::tempdir().expect("a folder");
+    let now = Rc::new(Cell::new(0.0));
+    let clock = Rc::clone(&now);
+    let mut talk = Talk::with_clock(Rc::new(move || {
+        clock.set(clock.get() + 0.001);
+        clock.get()
+    }));
+    talk.say(start(&root.path().join("run"), false));
+    talk.say(Command::Until {
+        step: Some(25),
+        val_loss: None,
+        seconds: None,
+    });
+    talk.until(|event| *event == Event::State(RunState::Paused));
+    now.set(now.get() + 1000.0);
+    talk.say(Command::Resume);
+    talk.until(finished);
+    let lines = talk.heard.iter().filter_map(|event| match event {
+        Event::Lines(lines) => Some(lines),
+        _ => None,
+    });
+    let seconds: Vec<f64> = lines
+        .flatten()
+        .filter_map(|line| match line {
+            Line::Train { seconds, .. } => *seconds,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(seconds.len(), 40);
+    assert!(
+        seconds.windows(2).all(|pair| pair[0] < pair[1]),
+        "{seconds:?}"
+    );
+    assert!(seconds[0] > 0.0 && seconds[39] < 1000.0, "{seconds:?}");
+}
+
+#[test]
 fn checkpoints_by_time_change_no_step() {
     let root = tempfile::tempdir().expect("a folder");
     let [plain, saved] = ["plain", "saved"].map(|name| root.path().join(name));

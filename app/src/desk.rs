@@ -36,6 +36,19 @@ pub fn free_memory() -> Option<u64> {
     (free > 0).then_some(free)
 }
 
+/// Bytes of memory that this process has, if the system says so.
+#[must_use]
+pub fn used_memory() -> Option<u64> {
+    let own = sysinfo::get_current_pid().ok()?;
+    let mut system = sysinfo::System::new().ok()?;
+    let (which, what) = (
+        sysinfo::ProcessesToUpdate::Some(&[own]),
+        sysinfo::ProcessRefreshKind::nothing().with_memory(),
+    );
+    system.refresh_processes_specifics(which, false, what);
+    system.process(own).map(sysinfo::Process::memory)
+}
+
 impl Desk {
     /// Start the thread. `wake` is called, on that thread, whenever there are events.
     ///
@@ -92,6 +105,7 @@ fn work(inbox: &Receiver<Command>, outbox: &Sender<Event>, wake: &impl Fn()) {
         clock: Rc::new(move || began.elapsed().as_secs_f64()),
         calendar,
         free_memory,
+        used_memory,
         files: true,
     });
     let mut sink = |event| {
@@ -115,5 +129,24 @@ fn work(inbox: &Receiver<Command>, outbox: &Sender<Event>, wake: &impl Fn()) {
             Some(command) => pollster::block_on(backend.handle(command, &mut sink)),
             None => pollster::block_on(backend.turn(&mut sink)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::used_memory;
+
+    #[test]
+    fn what_is_allocated_is_used() {
+        let Some(before) = used_memory() else {
+            return;
+        };
+        let block = vec![1_u8; 64 << 20];
+        let after = used_memory().expect("as before");
+        assert!(after > before + (32 << 20), "{before} {after}");
+        assert_eq!(
+            block.iter().map(|&byte| usize::from(byte)).sum::<usize>(),
+            block.len()
+        );
     }
 }

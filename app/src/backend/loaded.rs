@@ -15,7 +15,7 @@ use crate::config::RunConfig;
 use crate::form::values;
 use crate::frame_log;
 use crate::protocol::{
-    Draft, Effect, Event, Frame, Intervention, Line, RunInfo, RunState, SiteKind, Trace,
+    Draft, Effect, Event, Frame, Intervention, Line, RunInfo, RunState, SiteKind, Timing, Trace,
 };
 use crate::records::Record;
 use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_checkpoint};
@@ -285,7 +285,10 @@ impl Loaded {
         }
         self.notify(sink);
         if let Some(timing) = self.pace.report(now) {
-            sink(Event::Timing(timing));
+            sink(Event::Timing(Timing {
+                memory: (self.surroundings.used_memory)(),
+                ..timing
+            }));
         }
         Ok(())
     }

@@ -32,6 +32,8 @@ pub struct Surroundings {
     pub calendar: fn() -> u64,
     /// Bytes that this process may still use, if known.
     pub free_memory: fn() -> Option<u64>,
+    /// Bytes that this process uses, if known.
+    pub used_memory: fn() -> Option<u64>,
     /// Whether there is a file system to keep runs in.
     pub files: bool,
 }

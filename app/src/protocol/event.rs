@@ -238,7 +238,7 @@ pub struct Effect {
     pub batches: usize,
 }
 
-/// Where the time of a step goes, in milliseconds; means of lately.
+/// Where the time of a step goes, in milliseconds, means of lately; and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// One update, wall clock.
@@ -249,6 +249,9 @@ pub struct Timing {
     pub device: f64,
     /// One routing frame.
     pub frame: f64,
+    /// Bytes that the process uses; `None`: nobody says.
+    #[serde(default)]
+    pub memory: Option<u64>,
 }
 
 /// One message.

@@ -35,10 +35,14 @@ pub(super) fn text(heard: &Heard, view: &View) -> String {
             let timing = heard.timing;
             let _ = writeln!(
                 text,
-                "\nrun {} on {}, {}\n  step {} of {}\n  a step: {:.1} ms, device {:.1}, host {:.1}, routing frame {:.1}, window {:.1}",
+                "\nrun {} on {}, {} allocated{}\n  step {} of {}\n  a step: {:.1} ms, device {:.1}, host {:.1}, routing frame {:.1}, window {:.1}",
                 run.name,
                 run.device,
                 bytes(run.bytes),
+                timing.memory.map_or_else(String::new, |used| format!(
+                    ", the process uses {}",
+                    bytes(used)
+                )),
                 grouped(heard.step),
                 grouped(run.steps),
                 timing.step,

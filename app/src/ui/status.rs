@@ -114,8 +114,8 @@ fn facts(ui: &mut Ui, heard: &Heard, view: &View, age: Option<f64>) {
         milliseconds(timing.frame)
     ));
     ui.weak("·");
-    ui.add(quiet(bytes(run.bytes)))
-        .on_hover_text("Memory that the run allocated");
+    let (memory, hint) = memory(timing.memory, run.bytes);
+    ui.add(quiet(memory)).on_hover_text(hint);
     if let (Some((step, path)), Some(age)) = (&heard.saved, age) {
         // What was saved by an earlier process, nobody knows when.
         let words = match path {
@@ -141,6 +141,18 @@ fn facts(ui: &mut Ui, heard: &Heard, view: &View, age: Option<f64>) {
     }
 }
 
+/// What the process uses, where the system says so; else what the run allocated. With a sentence.
+fn memory(used: Option<u64>, allocated: u64) -> (String, String) {
+    let words = format!("{} of buffers for the run, on its device", bytes(allocated));
+    match used {
+        Some(used) => (
+            bytes(used),
+            format!("Memory of this process, the window included. It allocated {words}."),
+        ),
+        None => (bytes(allocated), format!("The run allocated {words}.")),
+    }
+}
+
 /// `just now`, `3 min ago`
 fn ago(seconds: f64) -> String {
     match seconds {
@@ -156,5 +168,20 @@ fn milliseconds(number: f64) -> String {
         format!("{number:.1}")
     } else {
         format!("{number:.0}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ago, memory};
+
+    #[test]
+    fn memory_and_age_are_said_in_words() {
+        assert_eq!(memory(Some(412_000_000), 80_000_000).0, "412.0 MB");
+        assert_eq!(memory(None, 80_000_000).0, "80.0 MB");
+        assert_eq!(
+            [59.0, 60.0, 3599.0, 7300.0].map(ago),
+            ["just now", "1 min ago", "59 min ago", "2 h ago"]
+        );
     }
 }

@@ -26,6 +26,7 @@ impl Talk {
                 clock,
                 calendar: || 0,
                 free_memory: || None,
+                used_memory: || None,
                 files: true,
             }),
             heard: Vec::new(),

@@ -84,6 +84,7 @@ pub(crate) fn answer_checks(harness: &mut Harness<'_, Desk>) {
         clock: Rc::new(|| 0.0),
         calendar: || 0,
         free_memory: || None,
+        used_memory: || None,
         files: true,
     });
     let desk = harness.state_mut();

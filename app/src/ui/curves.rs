@@ -6,7 +6,7 @@ use super::chart::{self, Chart, Lens, Style, Trace};
 use super::depths::{self, Depths};
 use super::heard::Heard;
 use super::palette;
-use super::routing::source_colour;
+use super::routing::line_colour;
 use super::scales;
 use super::smooth::Smoothed;
 use super::view::{Moment, View};
@@ -111,7 +111,7 @@ impl Curves {
             let depths = self.depths.of(series);
             norms = Vec::new();
             for (at, (name, curve)) in depths.iter().enumerate() {
-                let colour = source_colour(at, depths.len(), dark);
+                let colour = line_colour(at, depths.len(), dark);
                 norms.push(trace(name, curve, colour, Style::Solid, true));
             }
             ("of each sublayer's parameters", 1.6)

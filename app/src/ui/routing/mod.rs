@@ -22,7 +22,7 @@ mod words;
 use egui::{Align, Layout, RichText, Ui, vec2};
 
 pub(super) use names::{site_label, source_words};
-pub(super) use plots::source_colour;
+pub(super) use plots::line_colour;
 use shown::Shown;
 pub(super) use shown::{frame, nearest};
 pub(super) use words::read_words;

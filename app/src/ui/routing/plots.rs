@@ -132,9 +132,16 @@ pub(super) fn curve(
 }
 
 /// The colour of the `at`th of `n` sources: dark for early ones, light for late ones.
-pub(in crate::ui) fn source_colour(at: usize, n: usize, dark: bool) -> Color32 {
+pub(super) fn source_colour(at: usize, n: usize, dark: bool) -> Color32 {
     let place = at as f32 / n.saturating_sub(1).max(1) as f32;
     Scale::Sequential { most: 1.0 }.colour_at(0.04 + 0.92 * place, dark)
+}
+
+/// The colour of the `at`th of `n` lines over time: as [`source_colour`], without the end that is lost on the ground.
+pub(in crate::ui) fn line_colour(at: usize, n: usize, dark: bool) -> Color32 {
+    let place = at as f32 / n.saturating_sub(1).max(1) as f32;
+    let (from, to) = if dark { (0.3, 1.0) } else { (0.0, 0.75) };
+    Scale::Sequential { most: 1.0 }.colour_at(from + (to - from) * place, dark)
 }
 
 /// At most [`MOST_POINTS`] of `count` places, the last among them.

@@ -1,4 +1,4 @@
-//! The system's file dialogs, for the window.
+//! What the window asks of the desktop: the system's file dialogs, and a place to keep things.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -6,6 +6,7 @@ use std::thread;
 use eframe::egui;
 use rfd::AsyncFileDialog;
 
+use super::shelf::Shelf;
 use crate::run_dir::read_bytes;
 use crate::ui::host::{Answer, Host, Purpose, Wish};
 
@@ -15,6 +16,7 @@ pub(super) struct Dialogs {
     answers: Receiver<(Purpose, Answer)>,
     outbox: Sender<(Purpose, Answer)>,
     context: egui::Context,
+    shelf: Shelf,
 }
 
 impl Dialogs {
@@ -24,6 +26,7 @@ impl Dialogs {
             answers,
             outbox,
             context,
+            shelf: Shelf::of_person(),
         }
     }
 }
@@ -87,5 +90,13 @@ impl Host for Dialogs {
 
     fn poll(&mut self) -> Option<(Purpose, Answer)> {
         self.answers.try_recv().ok()
+    }
+
+    fn kept(&mut self) -> Result<Option<String>, String> {
+        self.shelf.read()
+    }
+
+    fn keep(&mut self, text: &str) -> Result<(), String> {
+        self.shelf.write(text)
     }
 }

@@ -3,9 +3,11 @@
 mod dialogs;
 mod doctor;
 mod eval;
+mod frame_times;
 mod inspect;
 mod list;
 mod sample;
+mod shelf;
 mod train;
 mod ui;
 mod verify;

@@ -31,6 +31,8 @@ pub(super) struct Banners {
     lost: Option<String>,
     /// Nobody wants to read again that there is no GPU.
     seen_no_gpu: bool,
+    /// Why something is not kept, read and put away.
+    seen_kept: Option<String>,
 }
 
 /// Kinds of devices that are GPUs; `software` draws with the processor.
@@ -71,10 +73,17 @@ impl Banners {
         none && !heard.devices.is_empty() && !self.seen_no_gpu && heard.run.is_none()
     }
 
+    /// Why presets or appearance are not kept, if nobody has read it yet.
+    fn not_kept<'a>(&self, view: &'a View) -> Option<&'a str> {
+        let failed = view.kept.failed();
+        failed.filter(|failed| self.seen_kept.as_deref() != Some(*failed))
+    }
+
     /// Whether there is anything to draw.
-    pub(super) fn any(&self, heard: &Heard) -> bool {
+    pub(super) fn any(&self, heard: &Heard, view: &View) -> bool {
         let diverged = matches!(heard.state(), RunState::Diverged { .. });
-        diverged || self.failure.is_some() || self.lost.is_some() || self.no_gpu(heard)
+        let said = self.failure.is_some() || self.lost.is_some() || self.not_kept(view).is_some();
+        diverged || said || self.no_gpu(heard)
     }
 
     /// Draw them; nothing, most of the time.
@@ -114,6 +123,12 @@ impl Banners {
                         If this computer has a GPU, install its vendor's driver (on Linux also the Vulkan loader, \
                         libvulkan1), then start Braid again; `braid doctor` shows what it finds.";
             self.seen_no_gpu = closing(ui, edge, "No GPU was found", text);
+        }
+        if let Some(message) = self.not_kept(view) {
+            let edge = ui.visuals().warn_fg_color;
+            if closing(ui, edge, "Presets and appearance are not kept", message) {
+                self.seen_kept = Some(message.into());
+            }
         }
     }
 

@@ -1,5 +1,5 @@
-//! What the window asks of the program around it: file dialogs. A desktop shell answers with the system's dialogs, a browser
-//! page with its own.
+//! What the window asks of the program around it: file dialogs, and to keep a text between starts. A desktop shell answers
+//! with the system's dialogs and a file, a browser page with its own.
 //!
 //! A panel puts a wish into [`Dialogs`] and looks for the answer in later frames: nothing waits.
 
@@ -72,6 +72,25 @@ pub trait Host {
     /// Beginning of a share link: the page, or `braid://`.
     fn link_base(&self) -> String {
         "braid://".into()
+    }
+    /// The text that [`Host::keep`] was given last, in this start or an earlier one; none, if there was none.
+    ///
+    /// # Errors
+    /// A sentence, if there is something that cannot be read.
+    fn kept(&mut self) -> Result<Option<String>, String> {
+        Ok(None)
+    }
+    /// Keep this text until it is replaced, also over the end of the program.
+    ///
+    /// # Errors
+    /// A sentence, if that is not possible.
+    fn keep(&mut self, text: &str) -> Result<(), String> {
+        let _ = text;
+        Err("This program keeps nothing between starts.".into())
+    }
+    /// Whether the system asks programs for as little motion as possible.
+    fn wants_calm(&self) -> bool {
+        false
     }
 }
 

@@ -1,6 +1,9 @@
 //! Colours and sizes. Colour is information: chrome is grey, one accent for the primary action, red only for errors.
 
-use egui::{Color32, Context, Stroke, Theme, Ui};
+use egui::style::ScrollAnimation;
+use egui::{Color32, Context, Stroke, Theme, ThemePreference, Ui};
+
+use super::kept::Look;
 
 /// Let the text font borrow arrows and the like from the monospace one. They are there from the next pass on.
 pub(super) fn fonts(context: &Context) {
@@ -11,7 +14,16 @@ pub(super) fn fonts(context: &Context) {
     context.set_fonts(fonts);
 }
 
-/// Set spacing and both themes. `calm`: no animations.
+/// Dark or light.
+pub(super) fn choose(context: &Context, look: Look) {
+    context.set_theme(match look {
+        Look::System => ThemePreference::System,
+        Look::Dark => ThemePreference::Dark,
+        Look::Light => ThemePreference::Light,
+    });
+}
+
+/// Set spacing and both themes. `calm`: nothing moves by itself.
 pub(super) fn apply(context: &Context, calm: bool) {
     for theme in [Theme::Dark, Theme::Light] {
         context.style_mut_of(theme, |style| {
@@ -20,7 +32,14 @@ pub(super) fn apply(context: &Context, calm: bool) {
             }
             style.spacing.item_spacing = egui::vec2(6.0, 4.0);
             style.spacing.button_padding = egui::vec2(6.0, 2.0);
-            style.animation_time = if calm { 0.0 } else { 0.1 };
+            if calm {
+                style.animation_time = 0.0;
+                style.scroll_animation = ScrollAnimation::none();
+            } else {
+                style.animation_time = 0.1;
+                style.scroll_animation = ScrollAnimation::default();
+            }
+            style.visuals.text_cursor.blink = !calm;
             let visuals = &mut style.visuals;
             let (text, error, warn) = match theme {
                 Theme::Dark => (0xc8, [0xff, 0x7b, 0x6e], [0xf0, 0xb4, 0x4c]),

@@ -2,6 +2,7 @@
 
 use super::drafting::Drafting;
 use super::host::Dialogs;
+use super::kept::Kept;
 use crate::protocol::{AUTOSAVE, Intervention, SHARE};
 
 /// Which moment the routing view shows.
@@ -122,10 +123,10 @@ pub struct View {
     pub opening: bool,
     /// Whether the list of keys is open.
     pub shortcuts: bool,
-    /// No animations.
-    pub calm: bool,
     /// What the engine does beside the steps.
     pub beside: Beside,
+    /// What is kept between starts: presets, dark or light, whether anything moves by itself.
+    pub kept: Kept,
 }
 
 impl View {

@@ -9,9 +9,11 @@ use web_time::Instant;
 use super::banners::Banners;
 use super::closing::Closing;
 use super::controls::{Controls, Room};
+use super::focus::Focus;
 use super::heard::Heard;
 use super::host::{Answer, Host, Purpose};
 use super::interventions::Interventions;
+use super::kept::Look;
 use super::log::Log;
 use super::routing::Routing;
 use super::rulers::Rulers;
@@ -49,9 +51,10 @@ pub struct Window {
     status: Status,
     log: Log,
     closing: Closing,
+    focus: Focus,
     host: Option<Box<dyn Host>>,
-    /// The style that was set: whether animations are off.
-    styled: Option<bool>,
+    /// The style that was set: dark or light, and whether nothing moves by itself.
+    styled: Option<(Look, bool)>,
     /// Devices were asked for.
     greeted: bool,
     /// What to ask for first.
@@ -132,9 +135,17 @@ impl Window {
     pub fn show(&mut self, ui: &mut Ui) -> Vec<Command> {
         let began = Instant::now();
         let mut out = Vec::new();
-        if self.styled != Some(self.view.calm) {
-            theme::apply(ui.ctx(), self.view.calm);
-            if self.styled.replace(self.view.calm).is_none() {
+        if let Some(host) = &mut self.host {
+            self.view.kept.exchange(&mut **host);
+        }
+        let style = (self.view.kept.look(), self.view.kept.calm());
+        if self.styled != Some(style) {
+            theme::apply(ui.ctx(), style.1);
+            // A program that embeds the window may have chosen dark or light: it stays until somebody chooses here.
+            if self.styled.map_or(Look::System, |(look, _)| look) != style.0 {
+                theme::choose(ui.ctx(), style.0);
+            }
+            if self.styled.replace(style).is_none() {
                 // Fonts and styles count from the next pass on: this one is not shown.
                 theme::fonts(ui.ctx());
                 ui.ctx().request_discard("first styles");
@@ -146,6 +157,7 @@ impl Window {
             out.push(Command::Devices);
         }
         out.append(&mut self.first);
+        self.focus.follow(ui.ctx());
         self.dropped(ui);
         shortcuts::take(ui, &self.heard, &mut self.view, &mut out);
         self.rulers.tick(&self.heard, &mut out);
@@ -163,6 +175,7 @@ impl Window {
         }
         if let Some(host) = &mut self.host {
             self.view.dialogs.exchange(&mut **host);
+            self.view.kept.exchange(&mut **host);
         }
         if !self.timeless {
             let now = began.elapsed().as_secs_f64() * 1e3;
@@ -233,7 +246,7 @@ impl Window {
                 ui.add_space(4.0);
             });
         }
-        if self.banners.any(heard) {
+        if self.banners.any(heard, view) {
             Panel::top("banners").show(ui, |ui| self.banners.show(ui, heard, view, out));
         }
         if view.log {
@@ -281,14 +294,19 @@ impl Window {
         });
     }
 
-    /// A text that was dropped on the window is the one to learn.
+    /// A text that was dropped on the window is the one to learn; a folder, the run to look into.
     fn dropped(&mut self, ui: &Ui) {
         let files = ui.input(|input| input.raw.dropped_files.clone());
         let Some(file) = files.into_iter().next() else {
             return;
         };
         let path = file.path();
-        if path.is_absolute() {
+        if path.is_dir() {
+            let folder = path.to_string_lossy().into_owned();
+            let answer = Answer::Folder(folder);
+            self.view.dialogs.answer(Purpose::OpenRun, answer);
+            self.view.opening = true;
+        } else if path.is_absolute() {
             let name = path.to_string_lossy().into_owned();
             let answer = Answer::File {
                 name,

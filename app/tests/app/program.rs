@@ -794,3 +794,22 @@ fn ctrl_c_saves_and_the_run_goes_on() {
         "train", "--device", "cpu", "--resume", "run", "--until", &until,
     ]));
 }
+
+#[test]
+fn a_bad_link_gets_a_sentence_and_no_window() {
+    let place = Place::new();
+    let cut = "braid://#v=0.1.0&c=W3Jlc2lkdWFs!";
+    place.fails(
+        2,
+        &["ui", cut],
+        &["this link cannot be opened", "was it cut?"],
+    );
+    place.fails(2, &["ui", "braid://run"], &["not a link of Braid", "`#c=`"]);
+    // "kind = 3 3"
+    let toml = "braid://#c=a2luZCA9IDMgMw";
+    place.fails(
+        2,
+        &["ui", toml],
+        &["this link cannot be opened", "not TOML"],
+    );
+}

@@ -523,3 +523,39 @@ fn diagnostics_say_what_a_report_needs() {
     harness.run_steps(3);
     harness.get_by_label("close the log");
 }
+
+#[derive(Debug)]
+struct Dropped(std::path::PathBuf);
+
+impl egui::DroppedFile for Dropped {
+    fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        Err("nobody reads it".into())
+    }
+}
+
+#[test]
+fn a_folder_that_is_dropped_is_looked_into_and_a_text_is_the_one_to_learn() {
+    let mut harness = desk(LARGE, Theme::Dark, vec![devices()]);
+    harness.run_steps(4);
+    let folder = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let drop = |harness: &mut Harness<'_, Desk>, path: &std::path::Path| {
+        let file = std::sync::Arc::new(Dropped(path.to_owned()));
+        harness.input_mut().dropped_files.push(file);
+        harness.run_steps(4);
+    };
+    drop(&mut harness, &folder.join("Cargo.toml"));
+    let edits = &harness.state().window.view.draft.edits;
+    assert!(
+        edits
+            .word("data.file")
+            .is_some_and(|file| file.ends_with("Cargo.toml"))
+    );
+    drop(&mut harness, &folder);
+    let folder = folder.to_string_lossy().into_owned();
+    assert!(sent(&harness).contains(&Command::Peek { folder }));
+    harness.get_by_label("Open a run");
+}

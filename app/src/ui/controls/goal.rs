@@ -59,17 +59,20 @@ impl Goal {
                 ui.strong("Pause at whichever comes first");
                 egui::Grid::new("goal").num_columns(3).show(ui, |ui| {
                     ui.checkbox(&mut self.step.0, "step");
-                    ui.add(DragValue::new(&mut self.step.1).range(1..=1_000_000_000u64));
+                    let drag = DragValue::new(&mut self.step.1).range(1..=1_000_000_000u64);
+                    ui.add(drag).accessible_name("step to pause at");
                     ui.weak("updates in all");
                     ui.end_row();
                     ui.checkbox(&mut self.val_loss.0, "validation loss");
                     let drag = DragValue::new(&mut self.val_loss.1);
-                    ui.add(drag.range(0.0..=100.0).speed(0.01));
+                    ui.add(drag.range(0.0..=100.0).speed(0.01))
+                        .accessible_name("validation loss to pause at");
                     ui.weak("nats, at most");
                     ui.end_row();
                     ui.checkbox(&mut self.seconds.0, "time");
                     let drag = DragValue::new(&mut self.seconds.1);
-                    ui.add(drag.range(1.0..=1e7).speed(1.0));
+                    ui.add(drag.range(1.0..=1e7).speed(1.0))
+                        .accessible_name("seconds until it pauses");
                     ui.weak("seconds from now");
                     ui.end_row();
                 });

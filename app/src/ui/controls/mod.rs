@@ -9,6 +9,7 @@ mod rate;
 use egui::{Button, Label, RichText, Ui, vec2};
 
 use super::heard::Heard;
+use super::kept::{Kept, Look};
 use super::theme;
 use super::view::View;
 use crate::form::KINDS;
@@ -143,8 +144,15 @@ impl Controls {
             beside::show(ui, view, out);
             ui.separator();
             ui.label(RichText::new("Appearance").weak());
-            appearance(ui);
-            ui.checkbox(&mut view.calm, "No animations");
+            appearance(ui, &mut view.kept);
+            let mut calm = view.kept.calm();
+            let motion = ui.checkbox(&mut calm, "Reduced motion");
+            let motion = motion.on_hover_text(
+                "Nothing fades, slides or turns by itself. Kept for the next start.",
+            );
+            if motion.changed() {
+                view.kept.set_calm(calm);
+            }
             ui.separator();
             if ui.button("Keyboard shortcuts (F1)").clicked() {
                 view.shortcuts = true;
@@ -161,18 +169,18 @@ impl Controls {
 }
 
 /// Dark, light, or as the system has it.
-fn appearance(ui: &mut Ui) {
-    let mut preference = ui.ctx().options(|options| options.theme_preference);
+fn appearance(ui: &mut Ui, kept: &mut Kept) {
+    let mut look = kept.look();
     ui.horizontal(|ui| {
         for (value, name) in [
-            (egui::ThemePreference::System, "System"),
-            (egui::ThemePreference::Dark, "Dark"),
-            (egui::ThemePreference::Light, "Light"),
+            (Look::System, "System"),
+            (Look::Dark, "Dark"),
+            (Look::Light, "Light"),
         ] {
-            ui.selectable_value(&mut preference, value, name);
+            ui.selectable_value(&mut look, value, name);
         }
     });
-    ui.ctx().set_theme(preference);
+    kept.set_look(look);
 }
 
 /// What is trained, in a few words.
@@ -252,7 +260,7 @@ fn buttons(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) 
     if waits {
         let spinner = egui::Spinner::new().size(16.0).color(egui::Color32::WHITE);
         let rect = egui::Rect::from_center_size(button.rect.center(), vec2(16.0, 16.0));
-        if !view.calm {
+        if !view.kept.calm() {
             spinner.paint_at(ui, rect);
         }
         button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, false, "preparing"));
@@ -351,6 +359,8 @@ fn open_button(ui: &mut Ui, view: &mut View) {
     let button = ui
         .button("Open…")
         .on_hover_text("Look into a run on disk, and go on with it");
+    // There is another button with this word in the setup.
+    let button = button.accessible_name("open a run");
     if button.clicked() {
         view.opening = true;
     }

@@ -4,7 +4,7 @@ use egui::{ScrollArea, Ui, vec2};
 use egui_plot::{Line, PlotPoints};
 
 use super::names::{site_label, site_words};
-use super::plots::{PAIR, curve, key, over_sites, plain, thinned};
+use super::plots::{PAIR, curve, key, named, over_sites, plain, thinned};
 use super::scale::{Range, Scale};
 use super::shown::frame;
 use super::table::Table;
@@ -132,7 +132,7 @@ fn over_depth(
         .filter_map(|(at, site)| Some((at as f64, (gate.value)(site)?)))
         .collect();
     let streams = found.iter().map(|(_, v)| v.len()).max().unwrap_or(0);
-    over_sites(&format!("gate over depth {index}"), size.x, size.y, names)
+    let chart = over_sites(&format!("gate over depth {index}"), size.x, size.y, names)
         .include_y(0.0)
         .include_y(1.0)
         .show(ui, |plot| {
@@ -144,6 +144,7 @@ fn over_depth(
                 curve(plot, &stream(at, streams), &values, PAIR[at % 2]);
             }
         });
+    named(&chart.response, &format!("{} over depth", gate.title));
 }
 
 fn over_time(
@@ -167,7 +168,7 @@ fn over_time(
             points.push([frames[at].step as f64, value]);
         }
     }
-    plain(&format!("gate over time {index}"), height)
+    let chart = plain(&format!("gate over time {index}"), height)
         .include_y(0.0)
         .include_y(1.0)
         .x_axis_label(title.to_owned())
@@ -178,6 +179,10 @@ fn over_time(
                 plot.line(line.color(PAIR[at % 2]));
             }
         });
+    named(
+        &chart.response,
+        &format!("{} over the training", gate.title),
+    );
 }
 
 /// A card for each site: read weights, write weights, mixing matrix.

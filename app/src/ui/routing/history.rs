@@ -1,10 +1,10 @@
 //! One read over the training: its sources stacked, or as lines where weights are signed.
 
-use egui::{Stroke, Ui};
+use egui::{Sense, Stroke, Ui};
 use egui_plot::{FilledArea, Line, PlotPoints, VLine};
 
 use super::names::{signed, source_short};
-use super::plots::{chosen, key, pick, plain, source_colour, thinned};
+use super::plots::{chosen, key, named, pick, plain, source_colour, thinned};
 use super::shown::{frame, nearest};
 use super::{empty, grid};
 use crate::protocol::Frame;
@@ -122,7 +122,9 @@ pub(super) fn show(ui: &mut Ui, heard: &Heard, view: &mut View) {
     } else {
         "mean weight"
     };
+    // The scrubber does for keys what a click does here.
     let mut plot = plain("history", height)
+        .sense(Sense::CLICK)
         .x_axis_label("step")
         .y_axis_label(axis);
     if convex {
@@ -149,6 +151,7 @@ pub(super) fn show(ui: &mut Ui, heard: &Heard, view: &mut View) {
         plot.vline(moment.allow_hover(false));
         plot.pointer_coordinate().map(|point| point.x)
     });
+    named(&response.response, "weights of this read over the training");
     let frames = heard.frames();
     let pointed = response.inner.filter(|_| response.response.hovered());
     #[expect(

@@ -3,7 +3,7 @@
 use egui::Ui;
 
 use super::empty;
-use super::plots::{PAIR, curve, key, over_sites};
+use super::plots::{PAIR, curve, key, named, over_sites};
 use super::shown::frame;
 use crate::protocol::{Depth, Frame, SiteKind};
 use crate::ui::heard::Heard;
@@ -97,7 +97,7 @@ fn chart(
     } else {
         plot = plot.include_y(0.0);
     }
-    plot.show(ui, |plot| {
+    let chart = plot.show(ui, |plot| {
         for ((name, values), colour) in curves.iter().zip(PAIR) {
             let place = values.iter().enumerate().filter(|(_, value)| **value > 0.0);
             let points: Vec<(f64, f64)> = place
@@ -106,6 +106,7 @@ fn chart(
             curve(plot, name, &points, colour);
         }
     });
+    named(&chart.response, &format!("{name} over depth"));
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use egui::{Color32, ComboBox, Rect, Sense, Ui, vec2};
+use egui::{Color32, ComboBox, Rect, Response, Role, Sense, Ui, WidgetInfo, vec2};
 use egui_plot::{GridInput, GridMark, Line, Plot, PlotPoints, Points};
 
 use super::names::{site_label, site_words};
@@ -56,9 +56,15 @@ fn few_marks(input: GridInput) -> Vec<GridMark> {
 /// Marks with so many times the height of the chart as their step are written in full strength.
 const STRONG: f64 = 10.0;
 
-/// A chart that stays where it is: no zoom, no drag.
+/// What a chart shows, for a screen reader.
+pub(super) fn named(chart: &Response, words: &str) {
+    chart.widget_info(|| WidgetInfo::labeled(Role::Image, true, words));
+}
+
+/// A chart that stays where it is: no zoom, no drag. There is nothing to do in it, so Tab passes it by.
 pub(super) fn plain<'a>(name: &str, height: f32) -> Plot<'a> {
     Plot::new(name.to_owned())
+        .sense(Sense::hover())
         .y_grid_spacer(few_marks)
         .y_axis_formatter(|mark, _| tick(mark.value))
         .grid_color(Color32::from_gray(128).gamma_multiply(0.3))

@@ -3,7 +3,7 @@
 use egui::{Color32, Ui};
 use egui_plot::{HLine, Line, LineStyle, PlotPoint, PlotPoints, Text};
 
-use super::plots::{PAIR, curve, key, over_sites};
+use super::plots::{PAIR, curve, key, named, over_sites};
 use super::shown::frame;
 use super::{empty, grid};
 use crate::protocol::{Site, SiteKind, Stream};
@@ -78,7 +78,7 @@ pub(super) fn show(ui: &mut Ui, heard: &Heard, view: &View) {
     colours.push(("uniform, dashed", quiet));
     key(ui, colours.into_iter());
     ui.label("Largest weight of each token, mean over tokens");
-    over_sites("sharpness", width, height, &places)
+    let chart = over_sites("sharpness", width, height, &places)
         .include_y(0.0)
         .include_y(1.0)
         .show(ui, |plot| {
@@ -100,8 +100,9 @@ pub(super) fn show(ui: &mut Ui, heard: &Heard, view: &View) {
                 plot.text(text.color(quiet));
             }
         });
+    named(&chart.response, "largest weight over depth");
     ui.label("Entropy in nats, mean over tokens");
-    over_sites("entropy", width, height, &places)
+    let chart = over_sites("entropy", width, height, &places)
         .include_y(0.0)
         .show(ui, |plot| {
             for stream in 0..streams {
@@ -111,6 +112,7 @@ pub(super) fn show(ui: &mut Ui, heard: &Heard, view: &View) {
             let uniform = values(&sites, 0, |s| Some((s.sources.len() as f64).ln()));
             dashed(plot, "uniform (ln n)", &uniform, quiet);
         });
+    named(&chart.response, "entropy over depth");
 }
 
 fn dashed(plot: &mut egui_plot::PlotUi<'_>, name: &str, values: &[(f64, f64)], colour: Color32) {

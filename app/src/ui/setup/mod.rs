@@ -2,6 +2,8 @@
 
 mod derived;
 mod diagram;
+mod presets;
+mod reference;
 mod row;
 mod schedule;
 mod share;
@@ -11,8 +13,9 @@ use egui::{CollapsingHeader, ComboBox, Panel, RichText, ScrollArea, TextEdit, Ui
 use super::heard::Heard;
 use super::host::{Answer, Purpose, Wish};
 use super::view::View;
-use crate::form::{Edits, Field, Group, KINDS, PRESETS};
+use crate::form::{Field, Group, KINDS};
 use crate::protocol::Command;
+use presets::Presets;
 use row::Row;
 use share::Share;
 
@@ -34,6 +37,7 @@ enum Place {
 #[derive(Debug, Default)]
 pub(super) struct Setup {
     search: String,
+    presets: Presets,
     share: Share,
     /// Why a chosen text cannot be used.
     refused: Option<String>,
@@ -82,17 +86,14 @@ impl Setup {
                 }
             }
         }
-        self.preset(ui, view);
+        self.presets.show(ui, view);
         if view.draft.go_to.is_some() {
             self.search.clear();
         }
         let search = TextEdit::singleline(&mut self.search)
             .hint_text("Find a field …")
             .desired_width(f32::INFINITY);
-        let search = ui.add(search);
-        search.widget_info(|| {
-            egui::WidgetInfo::text_edit(true, &self.search, &self.search, "Find a field")
-        });
+        ui.add(search).accessible_name("Find a field");
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             // Room for the scroll bar.
             ui.set_width(ui.available_width() - 8.0);
@@ -131,32 +132,6 @@ impl Setup {
             Answer::Failed(message) => self.refused = Some(message),
             Answer::Folder(_) | Answer::Saved(_) => {}
         }
-    }
-
-    fn preset(&mut self, ui: &mut Ui, view: &mut View) {
-        let of = |toml: &str| Edits::from_toml(toml).ok();
-        let current = PRESETS
-            .iter()
-            .find(|preset| of(preset.toml).is_some_and(|edits| edits == view.draft.edits));
-        ui.horizontal(|ui| {
-            let label = ui.label("Preset");
-            let shown = ComboBox::from_id_salt("preset")
-                .selected_text(current.map_or("changed", |preset| preset.name))
-                .truncate()
-                .width(ui.available_width() - 12.0)
-                .show_ui(ui, |ui| {
-                    for preset in PRESETS {
-                        let chosen = current.is_some_and(|own| own.name == preset.name);
-                        let choice = ui.selectable_label(chosen, preset.name);
-                        if choice.on_hover_text(preset.about).clicked()
-                            && let Some(edits) = of(preset.toml)
-                        {
-                            view.draft.edits = edits;
-                        }
-                    }
-                });
-            shown.response.labelled_by(label.id);
-        });
     }
 
     fn groups(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
@@ -388,14 +363,13 @@ fn mechanism(ui: &mut Ui, heard: &Heard, view: &mut View) {
                     let text = RichText::new(&about.equations).monospace().small();
                     ui.add(egui::Label::new(text).extend());
                 });
-            if !about.paper.is_empty() {
-                ui.label(RichText::new(&about.paper).small());
+            reference::show(ui, &about.paper);
+            ui.label(RichText::new("Where we had to choose").small().strong());
+            for choice in &about.choices {
+                ui.add(egui::Label::new(RichText::new(format!("· {choice}")).small()).wrap());
             }
-            if !about.choices.is_empty() {
-                ui.label(RichText::new("Where we had to choose").small().strong());
-                for choice in &about.choices {
-                    ui.add(egui::Label::new(RichText::new(format!("· {choice}")).small()).wrap());
-                }
+            if about.choices.is_empty() {
+                ui.label(RichText::new("Nowhere: nothing about it is open.").small());
             }
         });
 }

@@ -72,6 +72,7 @@ impl Share {
             if ui
                 .button("Open…")
                 .on_hover_text("Read a configuration file")
+                .accessible_name("open a configuration")
                 .clicked()
             {
                 view.dialogs.ask(Purpose::Config, Wish::OpenFile);
@@ -79,6 +80,7 @@ impl Share {
             if ui
                 .button("Save…")
                 .on_hover_text("Write a configuration file")
+                .accessible_name("save this configuration")
                 .clicked()
             {
                 let text = view.draft.edits.to_toml();
@@ -133,8 +135,9 @@ impl Share {
             ui.set_width(ui.ctx().content_rect().width().min(460.0) - 40.0);
             let title = ui.heading("Read a link or a configuration");
             ui.weak("A link of Braid (it has #c= in it), or the text of a configuration file.");
+            // Not a code editor: that one would keep Tab to itself.
             let edit = TextEdit::multiline(text)
-                .code_editor()
+                .font(egui::TextStyle::Monospace)
                 .desired_rows(10)
                 .desired_width(f32::INFINITY);
             egui::ScrollArea::vertical()

@@ -7,7 +7,7 @@ use braid_tests::source::{root, rust_files, without_comments};
 
 /// Modules of the engine, lowest first: each may import those before it, and itself. Configurations are plain data and
 /// lie below what they configure, wherever their files are.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 28] = [
     "shape",
     "error",
     "random",
@@ -33,6 +33,7 @@ const ORDER: [&str; 27] = [
     "analysis",
     "trainer",
     "report",
+    "bench",
     "golden",
     "lib",
 ];

@@ -78,6 +78,8 @@ pub struct DeviceOptions {
     /// Ask for the adapter's own limits of buffer and binding size, instead of those that every browser grants. A plan
     /// that needs more than 128 MiB in one tensor needs it, and runs on fewer machines.
     pub raise_limits: bool,
+    /// Ask for timestamps where the adapter has them, for [`crate::executor::Executor::profile`].
+    pub timestamps: bool,
     /// Number type of the CPU.
     pub precision: Precision,
 }
@@ -319,8 +321,14 @@ impl Device {
             required.max_buffer_size = offered.max_buffer_size;
             required.max_storage_buffer_binding_size = offered.max_storage_buffer_binding_size;
         }
+        let wanted = if options.timestamps {
+            wgpu::Features::TIMESTAMP_QUERY
+        } else {
+            wgpu::Features::empty()
+        };
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("braid"),
+            required_features: wanted & adapter.features(),
             required_limits: required,
             ..Default::default()
         };

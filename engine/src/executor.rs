@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{Element, Kernel};
 use crate::plan::{External, Limits, Place, Plan};
 
@@ -98,6 +98,17 @@ pub enum Work {
     Clear(BufferId),
     /// Execute all steps of a program.
     Run(ProgramId),
+    /// Execute the steps `first` to `last` of a program `times` times over: for measurements.
+    Repeat {
+        /// The program.
+        program: ProgramId,
+        /// Number of the first step.
+        first: usize,
+        /// Number of the last step.
+        last: usize,
+        /// How often.
+        times: usize,
+    },
 }
 
 /// How often expensive things have happened since the executor was opened.
@@ -191,6 +202,17 @@ pub trait Executor {
     /// Run a program one kernel at a time and name the first tensor that is not finite. Slow; for explanations.
     fn find_non_finite(&mut self, program: ProgramId) -> Pending<Option<NonFinite>>;
 
+    /// Run a program once, measuring every kernel call by itself; seconds, in the order of the plan. GPUs measure with their
+    /// own clock, others with `clock`. `None` if the device has no such clock. Slower than a run: never the time of a step.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn profile(
+        &mut self,
+        program: ProgramId,
+        clock: &dyn Fn() -> f64,
+    ) -> Result<Pending<Option<Vec<f64>>>>;
+
     /// Submit at most this many kernel calls at once, for devices that also draw the screen or whose drivers kill long
     /// submissions. Results do not depend on it.
     fn set_slice(&mut self, _dispatches: Option<usize>) {}
@@ -205,6 +227,14 @@ pub trait Executor {
 
     /// Running totals.
     fn counts(&self) -> Counts;
+}
+
+/// [`Work::Repeat`] names calls that the program does not have.
+pub(crate) fn no_such_calls(first: usize, last: usize) -> Error {
+    Error::Op {
+        op: "repeat",
+        message: format!("the program has no calls {first} to {last}"),
+    }
 }
 
 /// Whether a number is NaN or infinite, by its bits: comparisons are optimised away on some devices.

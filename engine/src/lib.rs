@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 pub mod analysis;
+pub mod bench;
 pub mod checkpoint;
 pub mod cpu;
 pub mod data;

@@ -63,9 +63,31 @@ pub struct Arg {
     pub(crate) len: usize,
 }
 
+/// Which part of an op recorded a kernel call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pass {
+    /// The op itself.
+    Forward,
+    /// Its gradient.
+    Backward,
+}
+
+/// Which op recorded a kernel call: measurements add up the calls of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Name of the op.
+    pub op: &'static str,
+    /// Its number on the tape, in the order of recording.
+    pub number: usize,
+    /// Forward or backward.
+    pub pass: Pass,
+}
+
 /// One kernel call, memory still symbolic.
 #[derive(Clone, Debug)]
 pub struct Step {
+    /// The op that recorded it; `None` for calls without gradient, such as the optimiser's.
+    pub origin: Option<Origin>,
     /// The kernel.
     pub kernel: &'static Kernel,
     /// Its parameters.
@@ -114,6 +136,8 @@ pub struct BufferSpec {
 /// A kernel call with all bytes placed.
 #[derive(Clone, Debug)]
 pub struct PlacedStep {
+    /// The op that recorded it; `None` for calls without gradient, such as the optimiser's.
+    pub origin: Option<Origin>,
     /// The kernel.
     pub kernel: &'static Kernel,
     /// Its parameters.
@@ -148,6 +172,8 @@ pub struct MemoryReport {
     pub planned: u64,
     /// Bytes if every storage had a buffer of its own.
     pub unshared: u64,
+    /// The most bytes that are in use at once: no placement needs less.
+    pub alive: u64,
     /// Largest storages: name and bytes.
     pub largest: Vec<(String, u64)>,
 }
@@ -174,7 +200,7 @@ fn root(storages: &[Storage], mut id: StorageId, mut offset: usize) -> (StorageI
 }
 
 impl Plan {
-    /// Place every storage.
+    /// Place every storage; without `sharing`, each in a buffer of its own.
     ///
     /// # Errors
     /// If a step is malformed, aliases itself, or something does not fit `limits`.
@@ -182,6 +208,7 @@ impl Plan {
         storages: &[Storage],
         steps: Vec<Step>,
         named: &BTreeMap<String, Arg>,
+        sharing: bool,
         limits: &Limits,
     ) -> Result<Self> {
         let mut lives: HashMap<StorageId, (usize, usize)> = HashMap::new();
@@ -196,6 +223,10 @@ impl Plan {
         for arg in named.values() {
             let (owner, _) = root(storages, arg.storage, arg.offset);
             lives.insert(owner, (0, steps.len()));
+        }
+
+        if !sharing {
+            lives.values_mut().for_each(|life| *life = (0, steps.len()));
         }
 
         let (buffers, homes, memory) = place(storages, &lives, limits)?;
@@ -224,6 +255,7 @@ impl Plan {
                     .iter()
                     .map(|arg| storages[arg.storage.0].label.clone())
                     .collect(),
+                origin: step.origin,
                 kernel: step.kernel,
                 params: step.params,
                 items: step.items,
@@ -342,19 +374,24 @@ const ADVICE: &str =
 type Placement = (Vec<BufferSpec>, HashMap<StorageId, usize>, MemoryReport);
 
 /// Give every storage a buffer; storages whose lives do not meet share.
+///
+/// The largest come first, and each goes to the smallest buffer that is free for its whole life: large buffers are made
+/// for large tensors only, and the many small ones fill the gaps ("greedy by size", Pisarchyk and Lee, arXiv 2001.03288).
 fn place(
     storages: &[Storage],
     lives: &HashMap<StorageId, (usize, usize)>,
     limits: &Limits,
 ) -> Result<Placement> {
     let mut order: Vec<_> = lives.iter().map(|(&id, &life)| (life, id)).collect();
-    order.sort();
+    order.sort_by_key(|&(life, id)| (std::cmp::Reverse(storages[id.0].len), life, id));
     let mut buffers: Vec<BufferSpec> = Vec::new();
     let mut homes = HashMap::new();
-    // Buffers that may be taken again: the step after which each is free.
-    let mut free: Vec<(usize, usize)> = Vec::new();
+    // Buffers that may be shared, and when they are taken.
+    let mut shared: Vec<(usize, Vec<(usize, usize)>)> = Vec::new();
     let mut memory = MemoryReport::default();
-    for ((first, last), id) in order {
+    // What begins and ends to be in use at a step.
+    let mut changes: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+    for (life, id) in order {
         let storage = &storages[id.0];
         if let Home::External(_) = storage.home {
             continue; // the caller allocated it
@@ -372,58 +409,40 @@ fn place(
             });
         }
         memory.unshared += bytes;
+        let (first, last) = match storage.home {
+            Home::Transient => life,
+            _ => (0, usize::MAX - 1),
+        };
+        changes.entry(first).or_default().0 += bytes;
+        changes.entry(last + 1).or_default().1 += bytes;
         memory.largest.push((storage.label.clone(), bytes));
-        let spec = |content| BufferSpec {
+        if let Home::Transient = storage.home {
+            let apart = |&(from, until): &(usize, usize)| until < life.0 || life.1 < from;
+            let fits = shared.iter_mut().rev().find(|(buffer, taken)| {
+                buffers[*buffer].element == storage.element && taken.iter().all(apart)
+            });
+            if let Some((buffer, taken)) = fits {
+                homes.insert(id, *buffer);
+                taken.push(life);
+                continue;
+            }
+            shared.push((buffers.len(), vec![life]));
+        }
+        homes.insert(id, buffers.len());
+        buffers.push(BufferSpec {
             label: storage.label.clone(),
             len: storage.len,
             element: storage.element,
-            content,
-        };
-        match &storage.home {
-            Home::Constant(content) => {
-                homes.insert(id, buffers.len());
-                buffers.push(spec(Some(content.clone())));
-            }
-            Home::Transient => {
-                let usable = |&(_, &(buffer, until)): &(usize, &(usize, usize))| {
-                    until < first && buffers[buffer].element == storage.element
-                };
-                // The smallest that is large enough, else the largest, which grows.
-                let fits =
-                    free.iter()
-                        .enumerate()
-                        .filter(usable)
-                        .min_by_key(|&(_, &(buffer, _))| {
-                            let len = buffers[buffer].len;
-                            (
-                                len < storage.len,
-                                if len < storage.len {
-                                    usize::MAX - len
-                                } else {
-                                    len
-                                },
-                                buffer,
-                            )
-                        });
-                let buffer = if let Some((position, &(buffer, _))) = fits {
-                    free.swap_remove(position);
-                    if buffers[buffer].len < storage.len {
-                        buffers[buffer].len = storage.len;
-                        buffers[buffer].label.clone_from(&storage.label);
-                    }
-                    buffer
-                } else {
-                    buffers.push(spec(None));
-                    buffers.len() - 1
-                };
-                homes.insert(id, buffer);
-                free.push((buffer, last));
-            }
-            _ => {
-                homes.insert(id, buffers.len());
-                buffers.push(spec(None));
-            }
-        }
+            content: match &storage.home {
+                Home::Constant(content) => Some(content.clone()),
+                _ => None,
+            },
+        });
+    }
+    let mut alive = 0;
+    for (begins, ends) in changes.into_values() {
+        alive = alive + begins - ends;
+        memory.alive = memory.alive.max(alive);
     }
     memory.planned = buffers
         .iter()

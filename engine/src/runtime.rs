@@ -260,6 +260,18 @@ impl Runtime {
         self.executor.read(&ranges)?.await
     }
 
+    /// Run a loaded plan once, measuring each kernel call by itself (see [`Executor::profile`]).
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn profile(
+        &mut self,
+        loaded: &Loaded,
+        clock: &dyn Fn() -> f64,
+    ) -> Result<Option<Vec<f64>>> {
+        self.executor.profile(loaded.program, clock)?.await
+    }
+
     /// Run a plan one kernel at a time and name the first tensor that is not finite.
     ///
     /// What an earlier run left behind is cleared first: some kernels bind more than they write. The stop flag stays set, so

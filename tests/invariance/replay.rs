@@ -1,5 +1,6 @@
+use braid_engine::device::{Device, DeviceChoice, DeviceOptions};
 use braid_engine::executor::{Counts, Executor, Work};
-use braid_tests::gpu_executor;
+use braid_tests::{executors, gpu, gpu_executor};
 
 use super::Small;
 
@@ -92,6 +93,87 @@ fn a_second_load_compiles_nothing() {
         after.bind_groups - before.bind_groups,
         small.plan.steps.len() as u64
     );
+}
+
+#[test]
+fn repeated_calls_are_those_of_a_run() {
+    for (name, mut executor) in executors() {
+        let small = Small::load(executor.as_mut());
+        let calls = small.plan.steps.len();
+        let repeat = |first, last, times| Work::Repeat {
+            program: small.program,
+            first,
+            last,
+            times,
+        };
+        let run = [Work::Clear(small.grads), Work::Run(small.program)];
+        executor.submit(&run).expect("runs");
+        let want = small.results(executor.as_mut());
+        let before = executor.counts();
+        let parts = [
+            Work::Clear(small.grads),
+            repeat(0, 0, 3),
+            repeat(1, calls - 1, 1),
+        ];
+        executor.submit(&parts).expect("runs");
+        let after = executor.counts();
+        assert_eq!(small.results(executor.as_mut()), want, "{name}");
+        assert_eq!(after.dispatches - before.dispatches, calls as u64 + 2);
+        let refused = executor.submit(&[repeat(1, calls, 1)]);
+        let message = refused.expect_err("there is no such call").to_string();
+        assert!(
+            message.contains(&format!("no calls 1 to {calls}")),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_profile_has_a_time_for_each_call_and_changes_nothing() {
+    let options = DeviceOptions {
+        timestamps: true,
+        ..DeviceOptions::default()
+    };
+    let mut all = executors();
+    if let Some(shared) = gpu() {
+        let choice = DeviceChoice::Named(shared.report().name.clone());
+        let device = pollster::block_on(Device::open(&choice, &options)).expect("it exists");
+        let timed = shared
+            .report()
+            .features
+            .iter()
+            .any(|name| name == "timestamps");
+        let name = if timed { "timestamps" } else { "no timestamps" };
+        all.push((name, device.executor()));
+    }
+    for (name, mut executor) in all {
+        let small = Small::load(executor.as_mut());
+        let run = [Work::Clear(small.grads), Work::Run(small.program)];
+        executor.submit(&run).expect("runs");
+        let want = small.results(executor.as_mut());
+        executor.submit(&[Work::Clear(small.grads)]).expect("runs");
+        let ticks = std::cell::Cell::new(0.0);
+        let clock = || {
+            ticks.set(ticks.get() + 1.0);
+            ticks.get()
+        };
+        let profile = executor.profile(small.program, &clock).expect("runs");
+        let profile = pollster::block_on(profile).expect("arrives");
+        let calls = small.plan.steps.len();
+        match name {
+            "gpu" | "no timestamps" => {
+                assert_eq!(profile, None, "it was opened without timestamps");
+                continue;
+            }
+            "timestamps" => {
+                let seconds = profile.expect("it has a clock");
+                assert_eq!(seconds.len(), calls);
+                assert!(seconds.iter().sum::<f64>() > 0.0, "{seconds:?}");
+            }
+            _ => assert_eq!(profile, Some(vec![1.0; calls]), "{name}"),
+        }
+        assert_eq!(small.results(executor.as_mut()), want, "{name}");
+    }
 }
 
 #[test]

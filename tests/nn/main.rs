@@ -1,6 +1,7 @@
 //! Whole models: the invariants of section 9 of the routing specification, and gradients of every class of parameter.
 
 mod ablations;
+mod costs;
 mod counts;
 mod experts;
 mod gradients;

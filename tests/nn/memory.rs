@@ -1,7 +1,13 @@
 //! Recomputed activations give the same bits and need less memory; a plan that does not fit is refused with a sentence.
 
-use braid_engine::models::plans;
-use braid_engine::plan::Limits;
+use std::sync::Arc;
+
+use braid_engine::bench::Size;
+use braid_engine::bench::sizes::SIZES;
+use braid_engine::device::Device;
+use braid_engine::models::config::ResidualConfig;
+use braid_engine::models::{decoder, plans};
+use braid_engine::plan::{Limits, MemoryReport};
 use braid_tests::net::Net;
 use braid_tests::{executors, oracle};
 
@@ -45,6 +51,51 @@ fn recomputing_and_sharing_save_memory() {
         recomputed.planned,
         kept.planned
     );
+}
+
+#[test]
+fn plans_need_little_more_than_what_is_in_use_at_once() {
+    let size = Size {
+        width: 256,
+        layers: 8,
+        context: 256,
+        sequences: 8,
+        ..SIZES[2]
+    };
+    for kind in ResidualConfig::KINDS {
+        let model = size.model(ResidualConfig::of_kind(kind).expect("a kind"));
+        let parameters = Arc::new(decoder::parameters(&model).expect("valid"));
+        let need = |checkpoint| {
+            let how = plans::Training {
+                batch: size.batch(),
+                accumulate: 1,
+                checkpoint,
+                watch: false,
+            };
+            let limits = Device::noop().executor().limits();
+            let recorded = plans::training(&model, &parameters, &how, &limits);
+            recorded.expect("records").plan.memory
+        };
+        for (name, memory) in [("kept", need(false)), ("recomputed", need(true))] {
+            let MemoryReport {
+                planned,
+                unshared,
+                alive,
+                ..
+            } = memory;
+            let share = |bytes: u64| bytes as f64 / unshared as f64;
+            println!(
+                "{kind}, {name}: {planned} bytes planned, {:.3} of {unshared}; {:.3} in use at once",
+                share(planned),
+                share(alive)
+            );
+            assert!(alive <= planned, "{kind}, {name}: less than what is in use");
+            assert!(
+                planned as f64 <= 1.1 * alive as f64,
+                "{kind}, {name}: {planned} bytes for {alive} in use at once"
+            );
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Operations: each against finite differences, its twin in `f64`, and on every executor. One module per op.
 
 mod add;
+mod anchor;
 mod attention;
 mod column_sum;
 mod copy;

@@ -1,5 +1,6 @@
 //! The command line. Only this module prints and decides how the process ends.
 
+mod bench;
 mod dialogs;
 mod doctor;
 mod eval;
@@ -95,6 +96,8 @@ enum Command {
     Ui(ui::UiArgs),
     /// Compare a device with golden cases
     Verify(verify::VerifyArgs),
+    /// How fast this machine trains, and how near to its limits
+    Bench(bench::BenchArgs),
 }
 
 /// What to train, or to ask about.
@@ -138,9 +141,19 @@ impl DeviceArgs {
 
     /// Open it. Devices that use the machine's memory are limited to what is free.
     fn open(&self, precision: Precision) -> Result<(Device, String), Failure> {
+        self.open_with(precision, false)
+    }
+
+    /// As [`DeviceArgs::open`], with `timestamps` where the adapter has them.
+    fn open_with(
+        &self,
+        precision: Precision,
+        timestamps: bool,
+    ) -> Result<(Device, String), Failure> {
         let options = DeviceOptions {
             memory: None,
             raise_limits: self.raise_limits,
+            timestamps,
             precision,
         };
         let choice = self.choice()?;
@@ -204,6 +217,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Ui(args) => ui::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Bench(args) => bench::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -694,7 +694,9 @@ fn verify_judges_each_case_and_says_why_it_fails() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let place = Place::new();
-    for command in ["train", "eval", "sample", "inspect", "doctor", "verify"] {
+    for command in [
+        "train", "eval", "sample", "inspect", "doctor", "verify", "bench",
+    ] {
         let output = place.braid(&[command, "--help"]);
         ok(&output);
         assert!(stdout(&output).contains("Example"), "{command}");
@@ -812,4 +814,72 @@ fn a_bad_link_gets_a_sentence_and_no_window() {
         &["ui", toml],
         &["this link cannot be opened", "not TOML"],
     );
+}
+
+#[test]
+fn bench_measures_and_counts() {
+    let place = Place::new();
+    let bench = |parts: &[&str]| {
+        let always = ["bench", "--device", "cpu", "--rounds", "1", "--json"];
+        let output = place.braid(&[&always, parts].concat());
+        ok(&output);
+        serde_json::from_str::<Value>(&stdout(&output)).expect("one object")
+    };
+    let positive = |value: &Value| value.as_f64().is_some_and(|value| value > 0.0);
+
+    let report = bench(&["anchors", "ops", "--only", "rms_norm"]);
+    assert!(
+        positive(&report["anchors"]["copy_gb_per_s"]["median"]),
+        "{report}"
+    );
+    assert!(positive(
+        &report["anchors"]["compute_gflop_per_s"]["median"]
+    ));
+    let ops = report["ops"].as_array().expect("rows");
+    for pass in ["forward", "backward"] {
+        assert!(ops.iter().any(|row| row["pass"] == pass), "{report}");
+    }
+    for row in ops {
+        assert!(
+            row["op"].as_str().is_some_and(|op| op.contains("rms_norm")),
+            "{row}"
+        );
+        assert!(
+            positive(&row["share"]["median"]) && positive(&row["bytes"]),
+            "{row}"
+        );
+    }
+
+    let report = bench(&["steps", "--only", "delta block"]);
+    let steps = report["steps"].as_array().expect("rows");
+    let names: Vec<_> = steps.iter().map(|row| &row["mechanism"]).collect();
+    assert_eq!(names, ["standard", "delta block"]);
+    for row in steps {
+        let created = [
+            "buffers_created",
+            "bind_groups_created",
+            "pipelines_created",
+        ];
+        assert!(created.iter().all(|what| row[what] == 0), "{row}");
+        assert_eq!(row["submits"], 1, "{row}");
+        let kernels = row["kernels"].as_array().expect("a CPU has a clock");
+        let calls: u64 = kernels
+            .iter()
+            .filter_map(|kernel| kernel["calls"].as_u64())
+            .sum();
+        assert_eq!(row["dispatches"], calls, "every call has its time");
+        let memory = |what: &str| row[what].as_u64().expect("bytes");
+        assert!(memory("planned_bytes") < memory("unshared_bytes"), "{row}");
+        assert!(
+            memory("checkpointed_bytes") < memory("planned_bytes"),
+            "{row}"
+        );
+    }
+
+    place.fails(
+        2,
+        &["bench", "--size", "huge"],
+        &["no size `huge`", "small, medium, large"],
+    );
+    place.fails(2, &["bench", "--rounds", "0"], &["--rounds"]);
 }

@@ -9,6 +9,7 @@ use super::{CpuArg, CpuArgs, Real, Twin, plain};
 use crate::error::{Error, Result, bytes_for_people};
 use crate::executor::{
     BufferId, Counts, Data, Executor, NonFinite, Pending, ProgramId, Range, Values, Work,
+    no_such_calls,
 };
 use crate::kernel::{Access, Element, Params};
 use crate::plan::{BufferRef, External, Limits, Place, Plan};
@@ -266,6 +267,21 @@ impl<T: Real> Executor for CpuExecutor<T> {
                     (0..self.programs[program.0].calls.len())
                         .for_each(|index| self.call(program.0, index));
                 }),
+                Work::Repeat {
+                    program,
+                    first,
+                    last,
+                    times,
+                } => {
+                    if self.programs[program.0].calls.get(first..=last).is_none() {
+                        return Err(no_such_calls(first, last));
+                    }
+                    threads::enter(|| {
+                        for _ in 0..times {
+                            (first..=last).for_each(|index| self.call(program.0, index));
+                        }
+                    });
+                }
             }
         }
         Ok(())
@@ -317,6 +333,21 @@ impl<T: Real> Executor for CpuExecutor<T> {
             }
         }
         Box::pin(ready(Ok(None)))
+    }
+
+    fn profile(
+        &mut self,
+        program: ProgramId,
+        clock: &dyn Fn() -> f64,
+    ) -> Result<Pending<Option<Vec<f64>>>> {
+        let calls = self.programs[program.0].calls.len();
+        let mut seconds = Vec::with_capacity(calls);
+        for index in 0..calls {
+            let before = clock();
+            threads::enter(|| self.call(program.0, index));
+            seconds.push(clock() - before);
+        }
+        Ok(Box::pin(ready(Ok(Some(seconds)))))
     }
 
     fn counts(&self) -> Counts {

@@ -11,6 +11,7 @@ mod twins;
 
 mod adamw;
 mod add;
+mod anchor;
 mod attention;
 mod clip;
 mod column_sum;

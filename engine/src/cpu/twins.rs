@@ -1,11 +1,11 @@
 //! The table of plain twins: kernel id to function. A test holds it against the list of kernels.
 
 use super::{
-    Real, Twin, adamw, add, attention, clip, column_sum, copy, cross_entropy, depth_attention,
-    depth_merge, dual_gates, dual_write, edit_weights, embedding, expert_bias, expert_rows,
-    expert_sort, gated_add, grouped_matmul, inverse_rms, matmul, mhc_gates, muon, newton_schulz,
-    rms_norm, rope, router, router_loss, scaled_add, slot_add, softmax, square_sum, static_mix,
-    stream_coefficients, stream_mix, swiglu,
+    Real, Twin, adamw, add, anchor, attention, clip, column_sum, copy, cross_entropy,
+    depth_attention, depth_merge, dual_gates, dual_write, edit_weights, embedding, expert_bias,
+    expert_rows, expert_sort, gated_add, grouped_matmul, inverse_rms, matmul, mhc_gates, muon,
+    newton_schulz, rms_norm, rope, router, router_loss, scaled_add, slot_add, softmax, square_sum,
+    static_mix, stream_coefficients, stream_mix, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -14,6 +14,8 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
     Some(match (base_name(kernel), kernel.entry) {
         ("adamw", "update") => adamw::update,
         ("add", "forward") => add::forward,
+        ("anchor", "copy") => anchor::copy,
+        ("anchor", "multiply_add") => anchor::multiply_add,
         ("attention", "forward") => attention::forward,
         ("attention", "backward_delta") => attention::backward_delta,
         ("attention", "backward_query") => attention::backward_query,

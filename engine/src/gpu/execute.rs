@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::kernel::{Pipeline, grid};
+use super::profile;
 use super::readback::{Source, submit_and_read};
 use super::{Gpu, lock};
 use crate::error::{Error, Result, bytes_for_people};
 use crate::executor::{
     BufferId, Counts, Data, Executor, NonFinite, Pending, ProgramId, Range, Values, Work,
-    is_non_finite,
+    is_non_finite, no_such_calls,
 };
 use crate::kernel::{Access, Element, Kernel};
 use crate::plan::{BufferRef, External, Limits, Place, Plan};
@@ -59,7 +60,7 @@ struct Program {
 
 /// One dispatch, bound.
 #[derive(Debug)]
-struct Call {
+pub(super) struct Call {
     pipeline: wgpu::ComputePipeline,
     bind_group: wgpu::BindGroup,
     groups: (u32, u32),
@@ -183,6 +184,15 @@ impl GpuExecutor {
     }
 }
 
+impl Call {
+    /// Put the dispatch into a pass.
+    pub(super) fn record(&self, pass: &mut wgpu::ComputePass<'_>) {
+        pass.set_pipeline(&self.pipeline);
+        pass.set_bind_group(0, &self.bind_group, &[]);
+        pass.dispatch_workgroups(self.groups.0, self.groups.1, 1);
+    }
+}
+
 impl Shared {
     /// Create a buffer and count it.
     pub(super) fn create_buffer(
@@ -203,7 +213,7 @@ impl Shared {
         Ok(buffer)
     }
 
-    fn encoder(&self) -> wgpu::CommandEncoder {
+    pub(super) fn encoder(&self) -> wgpu::CommandEncoder {
         self.gpu
             .device
             .create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })
@@ -267,9 +277,7 @@ impl<'a> Recording<'a> {
                 .begin_compute_pass(&wgpu::ComputePassDescriptor::default())
                 .forget_lifetime()
         });
-        pass.set_pipeline(&call.pipeline);
-        pass.set_bind_group(0, &call.bind_group, &[]);
-        pass.dispatch_workgroups(call.groups.0, call.groups.1, 1);
+        call.record(pass);
         self.dispatches += 1;
         self.counts.dispatches += 1;
         Ok(())
@@ -455,6 +463,18 @@ impl Executor for GpuExecutor {
                         recording.dispatch(call)?;
                     }
                 }
+                Work::Repeat {
+                    program,
+                    first,
+                    last,
+                    times,
+                } => {
+                    let calls = self.programs[program.0].calls.get(first..=last);
+                    let calls = calls.ok_or_else(|| no_such_calls(first, last))?;
+                    for call in std::iter::repeat_n(calls, times).flatten() {
+                        recording.dispatch(call)?;
+                    }
+                }
             }
         }
         recording.submit()
@@ -489,6 +509,15 @@ impl Executor for GpuExecutor {
             }
             Ok(None)
         })
+    }
+
+    fn profile(
+        &mut self,
+        program: ProgramId,
+        _: &dyn Fn() -> f64,
+    ) -> Result<Pending<Option<Vec<f64>>>> {
+        let program = self.programs[program.0].clone();
+        profile::run(&self.shared, &program.calls)
     }
 
     fn set_slice(&mut self, dispatches: Option<usize>) {

@@ -6,6 +6,7 @@
 
 mod execute;
 mod kernel;
+mod profile;
 mod readback;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -75,9 +75,30 @@ pub fn training(
     how: &Training,
     limits: &Limits,
 ) -> Result<ModelPlan> {
-    let mut tape = Tape::new(parameters.clone())
-        .watching(how.watch)
-        .checkpointing(how.checkpoint);
+    record_training(Tape::new(parameters.clone()), config, how, limits)
+}
+
+/// As [`training`], with a buffer for every tensor, so that single ops can run again (see [`Tape::sharing`]).
+///
+/// # Errors
+/// As [`training`].
+pub fn training_apart(
+    config: &ModelConfig,
+    parameters: &Arc<Parameters>,
+    how: &Training,
+    limits: &Limits,
+) -> Result<ModelPlan> {
+    let tape = Tape::new(parameters.clone()).sharing(false);
+    record_training(tape, config, how, limits)
+}
+
+fn record_training(
+    tape: Tape,
+    config: &ModelConfig,
+    how: &Training,
+    limits: &Limits,
+) -> Result<ModelPlan> {
+    let mut tape = tape.watching(how.watch).checkpointing(how.checkpoint);
     let ids = tape.input_ints(IDS, [how.batch.rows()]);
     let labels = tape.input_ints(LABELS, [how.batch.rows()]);
     let forward = decoder::forward(&mut tape, config, how.batch, ids)?;

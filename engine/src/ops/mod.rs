@@ -3,6 +3,7 @@
 //! The maths stands at the top of the shader of the same name.
 
 pub mod add;
+pub mod anchor;
 pub mod attention;
 pub mod column_sum;
 pub mod copy;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::kernel::{Element, Kernel, Params};
 use crate::params::{ALIGNMENT, Parameters};
-use crate::plan::{Arg, External, Home, Limits, Plan};
+use crate::plan::{Arg, External, Home, Limits, Origin, Pass, Plan};
 use crate::shape::Shape;
 
 mod recorder;
@@ -46,6 +46,7 @@ pub struct Tape {
     watching: bool,
     checkpointing: bool,
     editing: bool,
+    sharing: bool,
     /// Depth mixes that can be edited so far.
     edits: usize,
 }
@@ -71,6 +72,7 @@ impl Tape {
             watching: false,
             checkpointing: false,
             editing: false,
+            sharing: true,
             edits: 0,
         }
     }
@@ -116,6 +118,14 @@ impl Tape {
     #[must_use]
     pub fn checkpointing(mut self, on: bool) -> Self {
         self.checkpointing = on;
+        self
+    }
+
+    /// Let tensors whose lives do not meet share memory, which is the default. Without, any part of a plan that has run once
+    /// can run again and finds its inputs: for measurements.
+    #[must_use]
+    pub fn sharing(mut self, on: bool) -> Self {
+        self.sharing = on;
         self
     }
 
@@ -286,7 +296,10 @@ impl Tape {
         inputs: &[Tensor],
         outputs: Vec<Tensor>,
     ) -> Result<Vec<Tensor>> {
+        let number = self.nodes.len();
+        self.rec.origin = Some(origin(&op, number, Pass::Forward));
         op.forward(&mut self.rec, inputs, &outputs)?;
+        self.rec.origin = None;
         self.nodes.push(Node {
             op: Arc::new(op),
             inputs: inputs.to_vec(),
@@ -511,11 +524,12 @@ impl Tape {
                 .any(|&tensor| self.rec.out_grad(tensor).is_some())
             {
                 self.rec.scope = format!("gradient of {}", node.scope);
+                self.rec.origin = Some(origin(&*node.op, position, Pass::Backward));
                 node.op
                     .backward(&mut self.rec, &node.inputs, &node.outputs)?;
             }
         }
-        self.rec.scope = outer;
+        (self.rec.scope, self.rec.origin) = (outer, None);
         for (name, tensor) in self.named.clone() {
             let info = &self.rec.tensors[tensor.id];
             if let (true, Some(grad), Home::Kept) = (
@@ -555,6 +569,7 @@ impl Tape {
                 self.rec.tensors[tensor.id].value = fresh;
             }
             self.rec.scope = format!("{} again", node.scope);
+            self.rec.origin = Some(origin(&*node.op, position, Pass::Forward));
             node.op
                 .forward(&mut self.rec, &node.inputs, &node.outputs)?;
         }
@@ -571,6 +586,15 @@ impl Tape {
             .iter()
             .map(|(name, tensor)| (name.clone(), self.rec.value(*tensor)))
             .collect();
-        Plan::build(&self.rec.storages, self.rec.steps, &named, limits)
+        let rec = self.rec;
+        Plan::build(&rec.storages, rec.steps, &named, self.sharing, limits)
+    }
+}
+
+fn origin(op: &dyn Op, number: usize, pass: Pass) -> Origin {
+    Origin {
+        op: op.name(),
+        number,
+        pass,
     }
 }

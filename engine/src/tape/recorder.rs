@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::kernel::{Element, Kernel, Params};
-use crate::plan::{Arg, Home, Step, Storage, StorageId};
+use crate::plan::{Arg, Home, Origin, Step, Storage, StorageId};
 use crate::shape::Shape;
 
 /// A handle to numbers on a tape: an id and a shape. Copy it freely; the tape owns the memory.
@@ -97,6 +97,8 @@ pub struct Recorder {
     pub(super) histories: Vec<HistoryInfo>,
     pub(super) steps: Vec<Step>,
     pub(super) scope: String,
+    /// The op that is being recorded.
+    pub(super) origin: Option<Origin>,
 }
 
 impl Recorder {
@@ -213,6 +215,7 @@ impl Recorder {
             format!("{} / {}", self.scope, kernel.name)
         };
         self.steps.push(Step {
+            origin: self.origin,
             kernel,
             params: Arc::new(params),
             args: args.to_vec(),

@@ -7,6 +7,7 @@ pub(crate) mod math;
 pub(crate) mod threads;
 
 mod adamw;
+mod anchor;
 mod attention;
 mod column_sum;
 mod cross_entropy;
@@ -26,6 +27,8 @@ mod square_sum;
 mod stream_mix;
 mod swiglu;
 
+pub use anchor::gemm;
+
 use super::Twin;
 use super::twins::base_name;
 use crate::kernel::Kernel;
@@ -35,6 +38,7 @@ pub(super) fn twin(kernel: &Kernel) -> Option<Twin<f32>> {
     Some(match (base_name(kernel), kernel.entry) {
         ("adamw", "update") => adamw::update,
         ("add", "forward") => elementwise::add,
+        ("anchor", "copy") => anchor::copy,
         ("attention", "forward") => attention::forward,
         ("attention", "backward_delta") => attention::backward_delta,
         ("attention", "backward_query") => attention::backward_query,

@@ -13,9 +13,13 @@ use crate::cpu::CpuExecutor;
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::gpu::{Gpu, GpuExecutor};
+use crate::kernel::Kernel;
 
-/// What to do on Debian when there is no adapter at all.
+/// What to do when there is no adapter at all.
+#[cfg(not(target_arch = "wasm32"))]
 const ADVICE: &str = "on Debian a software one comes with: apt-get install mesa-vulkan-drivers";
+#[cfg(target_arch = "wasm32")]
+const ADVICE: &str = "this browser gives none to pages; the device cpu is always there";
 
 /// Which device to open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -152,6 +156,18 @@ impl fmt::Display for AdapterReport {
             return Ok(());
         }
         write!(f, ", {}", self.driver)
+    }
+}
+
+impl AdapterReport {
+    /// What [`DeviceChoice`] finds it by; browsers may hide the name, and have one adapter.
+    #[must_use]
+    pub fn choice(&self) -> String {
+        match self.kind {
+            AdapterKind::Host => DeviceChoice::Cpu.to_string(),
+            _ if self.name.is_empty() => DeviceChoice::Gpu.to_string(),
+            _ => self.name.clone(),
+        }
     }
 }
 
@@ -302,13 +318,29 @@ impl Device {
         }
     }
 
+    /// Compile a kernel before a plan needs it: between two of them a window can show how far it is. The CPU has nothing to
+    /// compile.
+    ///
+    /// # Errors
+    /// If the driver refuses it, or the device is gone.
+    pub async fn compile(&self, kernel: &'static Kernel) -> Result<()> {
+        match self.gpu() {
+            Some(gpu) => gpu.compiled(kernel).await,
+            None => Ok(()),
+        }
+    }
+
     /// A new executor with no buffers. Executors of one device share its compiled kernels.
     #[must_use]
     pub fn executor(&self) -> Box<dyn Executor> {
         match &self.kind {
             Kind::Cpu(Precision::F32) => Box::new(CpuExecutor::<f32>::new(self.memory)),
             Kind::Cpu(Precision::F64) => Box::new(CpuExecutor::<f64>::new(self.memory)),
-            Kind::Gpu(gpu) => Box::new(GpuExecutor::new(gpu.clone(), self.memory)),
+            Kind::Gpu(gpu) => {
+                let mut executor = GpuExecutor::new(gpu.clone(), self.memory);
+                executor.set_slice(SLICE);
+                Box::new(executor)
+            }
         }
     }
 
@@ -348,6 +380,14 @@ impl Device {
 /// Invocations of a workgroup where kernels leave it open. On lavapipe, training steps with 16, 32, 64 and 128 differed by
 /// less than the noise, 8 and 4 were up to 1.8 times slower.
 const WORKGROUP: u32 = 64;
+
+/// Kernel calls of a submission. The GPU that computes for a page also draws it, and every other page: it can turn to them
+/// between two submissions.
+const SLICE: Option<usize> = if cfg!(target_arch = "wasm32") {
+    Some(32)
+} else {
+    None
+};
 
 /// All adapters, best first: hardware before software, cards before integrated ones.
 async fn adapters() -> Vec<wgpu::Adapter> {

@@ -6,11 +6,13 @@
 //! Everything random follows from the seed and the number of the step, so a run that is restored at step `n` goes on with
 //! the same bits as one that never stopped.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::data::{BatchShape, Dataset, Draw};
 use crate::error::{Error, Result, bytes_for_people};
 use crate::executor::{Counts, Data, Executor, NonFinite, is_non_finite};
+use crate::kernel::Kernel;
 use crate::models::config::ModelConfig;
 use crate::models::decoder;
 use crate::models::plans::{self, ModelPlan};
@@ -177,6 +179,19 @@ impl Plans {
         Ok(plans)
     }
 
+    fn kernels(&self) -> Vec<&'static Kernel> {
+        let plans = [
+            &self.train.plan,
+            &self.update,
+            &self.eval.plan,
+            &self.watch.plan,
+        ];
+        let mut seen = HashSet::new();
+        let steps = plans.into_iter().flat_map(|plan| &plan.steps);
+        let kernels = steps.map(|step| step.kernel);
+        kernels.filter(|kernel| seen.insert(kernel.id())).collect()
+    }
+
     fn memory(&self, limits: &Limits) -> MemoryPlan {
         let mut evaluation = self.eval.plan.memory.clone();
         evaluation.planned += self.watch.plan.memory.planned;
@@ -249,6 +264,8 @@ pub struct Preview {
     pub parameters: Arc<Parameters>,
     /// Which site reads which sources.
     pub routing: Vec<Routing>,
+    /// The kernels that it runs, each once, in the order of their first use.
+    pub kernels: Vec<&'static Kernel>,
 }
 
 /// Record a training's plans, allocate nothing.
@@ -259,6 +276,7 @@ pub fn preview(model: &ModelConfig, config: &TrainConfig, limits: &Limits) -> Re
     let plans = Plans::record(model, config, limits)?;
     Ok(Preview {
         memory: plans.memory(limits),
+        kernels: plans.kernels(),
         routing: plans.watch.routing,
         parameters: plans.parameters,
     })

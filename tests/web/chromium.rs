@@ -1,4 +1,4 @@
-//! A headless Chromium with WebGPU and no GPU.
+//! A headless Chromium without a GPU.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use std::{env, io};
 
 use tempfile::TempDir;
 
-/// These give a WebGPU adapter (SwiftShader) without a GPU, and keep the browser from talking to anybody.
-const FLAGS: [&str; 12] = [
+/// These keep the browser from talking to anybody.
+const FLAGS: [&str; 11] = [
     "--headless",
     "--no-sandbox",
     "--disable-quic",
@@ -18,10 +18,19 @@ const FLAGS: [&str; 12] = [
     "--disable-sync",
     "--disable-extensions",
     "--disable-dev-shm-usage",
-    "--enable-unsafe-webgpu",
+    // WebGL2 without a GPU.
     "--enable-unsafe-swiftshader",
-    "--use-webgpu-adapter=swiftshader",
+    "--force-device-scale-factor=1",
 ];
+
+/// What pages get when they ask for a WebGPU adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gpu {
+    /// SwiftShader.
+    Software,
+    /// Nothing.
+    None,
+}
 
 /// Runs until dropped.
 pub(crate) struct Chromium {
@@ -33,20 +42,52 @@ pub(crate) struct Chromium {
 
 impl Chromium {
     /// Open a page.
-    pub(crate) fn open(address: &str) -> Self {
+    pub(crate) fn open(address: &str, gpu: Gpu) -> Self {
+        Self::start(gpu, &[address], |command| {
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+        })
+    }
+
+    /// Start it with nothing open, listening to the DevTools protocol on its standard input and output.
+    pub(crate) fn piped(gpu: Gpu) -> Self {
+        let flags = [
+            "--remote-debugging-pipe",
+            "--window-size=1400,900",
+            "about:blank",
+        ];
+        Self::start(gpu, &flags, |command| {
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        })
+    }
+
+    fn start(gpu: Gpu, more: &[&str], pipes: impl Fn(&mut Command)) -> Self {
         let profile = tempfile::tempdir().expect("there is room for a profile");
         let complaints = profile.path().join("stderr.txt");
+        let adapter: &[&str] = match gpu {
+            Gpu::Software => &["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
+            Gpu::None => &[],
+        };
         let child = names().find_map(|name| {
             let errors = File::create(&complaints).expect("the profile can be written");
-            let started = Command::new(&name)
+            // The protocol's pipes have the numbers 3 and 4.
+            let mut command = Command::new("sh");
+            command
+                .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1"#])
+                .arg(&name)
                 .args(FLAGS)
+                .args(adapter)
                 .arg(format!("--user-data-dir={}", profile.path().display()))
-                .arg(address)
-                .stdin(Stdio::null())
+                .args(more)
+                .stderr(errors);
+            pipes(&mut command);
+            let found = Command::new("sh")
+                .args(["-c", r#"command -v "$0""#, &name])
                 .stdout(Stdio::null())
-                .stderr(errors)
-                .spawn();
-            match started {
+                .status();
+            if !found.is_ok_and(|status| status.success()) {
+                return None;
+            }
+            match command.spawn() {
                 Ok(child) => Some(child),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 Err(error) => panic!("{name} does not start: {error}"),
@@ -62,6 +103,12 @@ impl Chromium {
             complaints,
             _profile: profile,
         }
+    }
+
+    /// Its pipes, once.
+    pub(crate) fn pipes(&mut self) -> (std::process::ChildStdin, std::process::ChildStdout) {
+        let pipes = self.child.stdin.take().zip(self.child.stdout.take());
+        pipes.expect("it was started with pipes")
     }
 
     /// What it wrote to its error output, the end of it.

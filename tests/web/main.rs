@@ -1,10 +1,12 @@
-//! Every shader in a real browser: Chromium compiles what naga accepted, at default limits.
+//! A real browser: the page (`page.rs`), and every shader: Chromium compiles what naga accepted, at default limits.
 //!
 //! Chromium refuses some shaders that naga accepts (barriers in divergent control flow, direct stores to atomics), so
 //! that a build that is green everywhere else could fail for every visitor of the page. Two such shaders are compiled
 //! too, and must be refused: else this test would test nothing.
 
+mod cdp;
 mod chromium;
+mod page;
 mod server;
 
 use std::collections::BTreeMap;
@@ -12,7 +14,7 @@ use std::time::Duration;
 
 use braid_engine::kernel::Access;
 use braid_engine::kernel::kernels::ALL;
-use chromium::Chromium;
+use chromium::{Chromium, Gpu};
 use serde_json::{Value, json};
 use server::Server;
 
@@ -54,11 +56,15 @@ fn shaders() -> Value {
 
 #[test]
 fn chromium_accepts_every_shader_and_refuses_the_canaries() {
+    let file = |media, content: String| (media, content.into_bytes());
     let server = Server::start(BTreeMap::from([
-        ("/", ("text/html", PAGE.into())),
-        ("/shaders.json", ("application/json", shaders().to_string())),
+        ("/".into(), file("text/html", PAGE.into())),
+        (
+            "/shaders.json".into(),
+            file("application/json", shaders().to_string()),
+        ),
     ]));
-    let mut browser = Chromium::open(&server.address());
+    let mut browser = Chromium::open(&server.address(), Gpu::Software);
     let text = server.wait_for("/result", PATIENCE).unwrap_or_else(|| {
         let last = server
             .last("/progress")

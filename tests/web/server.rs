@@ -1,14 +1,43 @@
-//! Just enough of an HTTP server for one page: fixed files, and a place to post to.
+//! Just enough of an HTTP server for one page: files in memory, and a place to post to.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
 /// By path: media type and content.
-type Files = BTreeMap<&'static str, (&'static str, String)>;
+pub(crate) type Files = BTreeMap<String, (&'static str, Vec<u8>)>;
+
+/// All files of a folder, under a path that ends with `/`; `index.html` is the folder itself, too.
+pub(crate) fn folder(files: &mut Files, path: &str, place: &Path) {
+    let entries =
+        fs::read_dir(place).unwrap_or_else(|error| panic!("{}: {error}", place.display()));
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().is_dir() {
+            folder(files, &format!("{path}{name}/"), &entry.path());
+            continue;
+        }
+        let content = fs::read(entry.path()).expect("readable");
+        let media = match name.rsplit('.').next() {
+            Some("html") => "text/html",
+            Some("js") => "text/javascript",
+            Some("css") => "text/css",
+            Some("svg") => "image/svg+xml",
+            Some("json") => "application/json",
+            // Also WebAssembly: some hosts do not know its type, and the page must load from them.
+            _ => "application/octet-stream",
+        };
+        if name == "index.html" {
+            files.insert(path.into(), (media, content.clone()));
+        }
+        files.insert(format!("{path}{name}"), (media, content));
+    }
+}
 
 /// What was posted last, by path.
 type Mailbox = Arc<(Mutex<BTreeMap<String, String>>, Condvar)>;
@@ -93,16 +122,17 @@ fn answer(stream: TcpStream, files: &Files) -> Option<(String, String)> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let (status, (media, content)) = match (&*method, files.get(&*path)) {
-        ("GET", Some((media, content))) => ("200 OK", (*media, &**content)),
-        ("POST", _) => ("200 OK", ("text/plain", "")),
-        _ => ("404 Not Found", ("text/plain", "")),
+        ("GET", Some((media, content))) => ("200 OK", (*media, content.as_slice())),
+        ("POST", _) => ("200 OK", ("text/plain", [].as_slice())),
+        _ => ("404 Not Found", ("text/plain", [].as_slice())),
     };
     let mut stream = reader.into_inner();
     write!(
         stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {media}; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{content}",
+        "HTTP/1.1 {status}\r\nContent-Type: {media}; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         content.len()
     )
     .ok()?;
+    stream.write_all(content).ok()?;
     (method == "POST").then(|| (path, String::from_utf8_lossy(&body).into_owned()))
 }

@@ -84,6 +84,7 @@ impl Checker {
             memory,
             parameters,
             routing,
+            ..
         } = preview(&model, &training, &limits)?;
         let part = |part: crate::report::Part| Part {
             name: part.name.into(),

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use braid_engine::data::{Dataset, Tokenizer};
-use braid_engine::device::{AdapterKind, Device};
+use braid_engine::device::Device;
 use braid_engine::models::config::ModelConfig;
 use braid_engine::sample::Sampling;
+use braid_engine::trainer::preview;
 use braid_engine::{Error, Result};
 
 use super::pace::Pace;
@@ -90,9 +91,32 @@ impl Prepared {
     }
 }
 
+/// Compile what a training runs, one kernel after the other, so that a window can show how far it is.
+async fn compile(
+    model: &ModelConfig,
+    config: &RunConfig,
+    device: &Device,
+    sink: Sink<'_>,
+) -> Result<()> {
+    if device.gpu().is_none() {
+        return Ok(());
+    }
+    let limits = device.executor().limits();
+    let kernels = preview(model, &config.train_config(), &limits)?.kernels;
+    for (done, kernel) in kernels.iter().enumerate() {
+        sink(Event::State(RunState::Preparing {
+            stage: "compiling shaders".into(),
+            done: done as u32,
+            of: kernels.len() as u32,
+        }));
+        device.compile(kernel).await?;
+    }
+    Ok(())
+}
+
 impl Loaded {
     /// A new run.
-    pub(super) fn begin(
+    pub(super) async fn begin(
         prepared: Prepared,
         device: &Device,
         folder: Option<PathBuf>,
@@ -109,6 +133,7 @@ impl Loaded {
                 message: message.clone(),
             });
         }
+        compile(&model, &config, device, sink).await?;
         let (toml, json) = (config.to_toml(), model.to_json());
         let tokenizer = data.tokenizer().to_json();
         // The folder comes last: a run that cannot be allocated leaves none behind.
@@ -133,7 +158,7 @@ impl Loaded {
     }
 
     /// A run from disk, at its last checkpoint.
-    pub(super) fn open(
+    pub(super) async fn open(
         folder: &Path,
         device: &Device,
         surroundings: &Surroundings,
@@ -146,6 +171,7 @@ impl Loaded {
         let model = config.model_config(data.vocab_size())?;
         run.same_model(&model)?;
         let recorded = frame_log::read(folder);
+        compile(&model, &config, device, sink).await?;
         let writer = RunWriter::resume(folder)?;
         let checkpoint = run.checkpoint(Which::Last)?;
         let files = checkpoint.as_deref().map(read_checkpoint).transpose()?;
@@ -202,11 +228,7 @@ impl Loaded {
 
     /// What to ask for its device by.
     pub(super) fn choice(&self) -> String {
-        let report = self.device.report();
-        match report.kind {
-            AdapterKind::Host => "cpu".into(),
-            _ => report.name.clone(),
-        }
+        self.device.report().choice()
     }
 
     /// Where it is kept.

@@ -161,17 +161,18 @@ impl Backend {
                 let device = self.device(&device).await?;
                 let prepared = Prepared::of(&draft, sink)?;
                 self.close(true, sink).await?;
-                self.preparing("recording the plan and compiling kernels", sink);
-                let loaded = Loaded::begin(prepared, &device, folder, &self.surroundings, sink)?;
+                self.preparing("recording the plan", sink);
+                let loaded =
+                    Loaded::begin(prepared, &device, folder, &self.surroundings, sink).await?;
                 self.begin(loaded, !paused, sink);
             }
             Command::Open { folder, device } => {
                 folders::peek(&folder)?;
                 let device = self.device(&device).await?;
                 self.close(true, sink).await?;
-                self.preparing("reading the checkpoint and compiling kernels", sink);
+                self.preparing("reading the checkpoint", sink);
                 let loaded =
-                    Loaded::open(&PathBuf::from(folder), &device, &self.surroundings, sink)?;
+                    Loaded::open(&PathBuf::from(folder), &device, &self.surroundings, sink).await?;
                 self.goal = Goal::default();
                 sink(self.goal.event());
                 self.begin(loaded, false, sink);
@@ -377,7 +378,7 @@ impl Backend {
             Error::File("this run was not kept in a folder; begin a new one".into())
         })?;
         let device = self.device(choice).await?;
-        Loaded::open(&folder, &device, &self.surroundings, sink)
+        Loaded::open(&folder, &device, &self.surroundings, sink).await
     }
 
     fn need(&mut self) -> Result<&mut Loaded> {
@@ -490,10 +491,7 @@ fn no_run() -> Error {
 
 fn devices(survey: &Survey) -> Event {
     let info = |report: &braid_engine::device::AdapterReport| DeviceInfo {
-        choice: match report.kind {
-            AdapterKind::Host => "cpu".into(),
-            _ => report.name.clone(),
-        },
+        choice: report.choice(),
         name: report.to_string(),
         kind: match serde_json::to_value(report.kind) {
             Ok(serde_json::Value::String(kind)) => kind,

@@ -8,7 +8,30 @@ pub struct Draft {
     /// TOML, as in `config.toml`; what is left out has its default.
     pub toml: String,
     /// Name and content of a text that is not a file of this machine (dropped, or chosen in a browser).
+    #[serde(with = "named_bytes")]
     pub text: Option<(String, Vec<u8>)>,
+}
+
+/// A name and bytes, written as bytes where a format has them.
+mod named_bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_bytes::{ByteBuf, Bytes};
+
+    pub(super) fn serialize<S: Serializer>(
+        text: &Option<(String, Vec<u8>)>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let text = text.as_ref();
+        text.map(|(name, bytes)| (name, Bytes::new(bytes)))
+            .serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<(String, Vec<u8>)>, D::Error> {
+        let text = Option::<(String, ByteBuf)>::deserialize(from)?;
+        Ok(text.map(|(name, bytes)| (name, bytes.into_vec())))
+    }
 }
 
 /// What to do to the weights of one read.

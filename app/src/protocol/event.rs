@@ -265,6 +265,11 @@ pub enum Event {
         /// Which one `auto` takes, and why.
         auto: String,
     },
+    /// No GPU can be used here: why, and what to do about it. A desktop has nothing to add to the list of devices.
+    NoGpu {
+        /// Some sentences.
+        message: String,
+    },
     /// A configuration was looked at.
     Checked(Box<Checked>),
     /// A run was loaded.

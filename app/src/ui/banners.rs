@@ -33,6 +33,8 @@ pub(super) struct Banners {
     seen_no_gpu: bool,
     /// Why something is not kept, read and put away.
     seen_kept: Option<String>,
+    /// Why there is none, where the program around the window knows.
+    no_gpu: Option<String>,
 }
 
 /// Kinds of devices that are GPUs; `software` draws with the processor.
@@ -60,6 +62,7 @@ impl Banners {
                     });
                 }
             }
+            Event::NoGpu { message } => self.no_gpu = Some(message.clone()),
             Event::DeviceLost { message, .. } => self.lost = Some(message.clone()),
             // It went well after all.
             Event::Ready(_) | Event::Saved { .. } => self.failure = None,
@@ -122,6 +125,7 @@ impl Banners {
             let text = "Braid trains on the processor: the small presets learn within a minute, larger models are slow. \
                         If this computer has a GPU, install its vendor's driver (on Linux also the Vulkan loader, \
                         libvulkan1), then start Braid again; `braid doctor` shows what it finds.";
+            let text = self.no_gpu.as_deref().unwrap_or(text);
             self.seen_no_gpu = closing(ui, edge, "No GPU was found", text);
         }
         if let Some(message) = self.not_kept(view) {

@@ -464,7 +464,9 @@ impl Heard {
                 self.saved = Some((step, Some(path)));
             }
             Event::DeviceLost { message, .. } => self.note(Level::Error, message, None),
-            Event::Notice { message } => self.note(Level::Note, message, None),
+            Event::Notice { message } | Event::NoGpu { message } => {
+                self.note(Level::Note, message, None);
+            }
             Event::Failed {
                 what,
                 message,

@@ -219,12 +219,20 @@ impl Shared {
             .create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })
     }
 
-    /// Submit what was recorded and count it.
-    pub(super) fn submit(&self, encoder: wgpu::CommandEncoder, doing: &str) -> Result<()> {
+    /// Submit what was recorded and count it. More slices follow if it is not `whole`: they count as one for who waits.
+    pub(super) fn submit(
+        &self,
+        encoder: wgpu::CommandEncoder,
+        doing: &str,
+        whole: bool,
+    ) -> Result<()> {
         self.gpu.guarded(
             || doing.into(),
             || {
                 self.gpu.queue.submit([encoder.finish()]);
+                if !whole {
+                    return;
+                }
                 self.in_flight.fetch_add(1, Ordering::Relaxed);
                 let in_flight = self.in_flight.clone();
                 self.gpu.queue.on_submitted_work_done(move || {
@@ -268,7 +276,7 @@ impl<'a> Recording<'a> {
 
     fn dispatch(&mut self, call: &Call) -> Result<()> {
         if self.dispatches == self.slice {
-            self.submit()?;
+            self.submit(false)?;
         }
         let encoder = self.encoder.get_or_insert_with(|| self.shared.encoder());
         let pass = self.pass.get_or_insert_with(|| {
@@ -295,9 +303,9 @@ impl<'a> Recording<'a> {
         self.encoder.take().unwrap_or_else(|| self.shared.encoder())
     }
 
-    fn submit(&mut self) -> Result<()> {
+    fn submit(&mut self, whole: bool) -> Result<()> {
         let encoder = self.take();
-        self.shared.submit(encoder, "running a plan")
+        self.shared.submit(encoder, "running a plan", whole)
     }
 }
 
@@ -477,7 +485,7 @@ impl Executor for GpuExecutor {
                 }
             }
         }
-        recording.submit()
+        recording.submit(true)
     }
 
     fn read(&mut self, ranges: &[Range]) -> Result<Pending<Vec<Values>>> {

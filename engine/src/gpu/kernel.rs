@@ -44,6 +44,30 @@ impl Gpu {
         Ok((pipeline, true))
     }
 
+    /// Compile a kernel, and wait until the driver has. Browsers compile in another process and report nothing; that an
+    /// error scope around it is answered means that it is done.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) async fn compiled(&self, kernel: &'static Kernel) -> Result<()> {
+        let scope = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let made = self.pipeline(kernel);
+        let error = scope.pop().await;
+        made?;
+        match error {
+            Some(error) => Err(crate::error::Error::Gpu {
+                doing: format!("compiling the kernel {}", kernel.id()),
+                message: error.to_string(),
+            }),
+            None => self.check(),
+        }
+    }
+
+    /// Compile a kernel; native drivers are done when they return.
+    #[cfg(not(target_arch = "wasm32"))]
+    #[expect(clippy::unused_async, reason = "browsers wait here")]
+    pub(crate) async fn compiled(&self, kernel: &'static Kernel) -> Result<()> {
+        self.pipeline(kernel).map(|_| ())
+    }
+
     fn module(&self, kernel: &Kernel) -> wgpu::ShaderModule {
         self.device
             .create_shader_module(wgpu::ShaderModuleDescriptor {

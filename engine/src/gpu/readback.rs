@@ -92,7 +92,7 @@ pub(super) fn submit_and_read(
             (from, bytes, left) = (from + part, bytes - part, left - part);
         }
     }
-    shared.submit(encoder, "reading a buffer")?;
+    shared.submit(encoder, "reading a buffer", true)?;
     for landing in &landings {
         landing.map();
     }

@@ -4,6 +4,7 @@
 //! Only `cli` and `main` print, and only they end the process.
 #![warn(missing_docs)]
 
+pub mod analyses;
 pub mod backend;
 pub mod catalogue;
 pub mod config;

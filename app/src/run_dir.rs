@@ -148,6 +148,15 @@ pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Write a file into a folder, which is made if it is not there. Readers see the old file or the new one.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|error| failed("written", folder, &error))?;
+    replace(folder, name, bytes)
+}
+
 fn remove(path: &Path) -> Result<()> {
     let removed = if path.is_dir() {
         fs::remove_dir_all(path)

@@ -27,8 +27,10 @@ use crate::plan::{External, Limits, MemoryReport};
 use crate::runtime::{Loaded, Runtime};
 
 mod look;
+pub mod study;
 
 pub use look::{DepthNorm, HeldOut, Look, SiteEdit, TokenWeights};
+pub use study::{Study, StudyOptions};
 
 /// What is trained how.
 #[derive(Clone, Debug)]

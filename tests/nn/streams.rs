@@ -114,6 +114,7 @@ fn parallel_layers(net: &Net) -> Vec<f64> {
         routing: Vec::new(),
         gates: Vec::new(),
         experts: Vec::new(),
+        states: braid_engine::nn::residual::States::default(),
     };
     let loaded = runtime.load_model(&plan).expect("loads");
     let values = braid_engine::executor::Data::F64(&net.values);

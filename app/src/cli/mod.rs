@@ -1,5 +1,6 @@
 //! The command line. Only this module prints and decides how the process ends.
 
+mod analyze;
 mod bench;
 mod dialogs;
 mod doctor;
@@ -84,6 +85,8 @@ enum Command {
     Train(train::TrainArgs),
     /// Validation loss of a run's checkpoint, over the whole validation part
     Eval(eval::EvalArgs),
+    /// What a run's model reads, what its states are like, and what each is worth
+    Analyze(analyze::AnalyzeArgs),
     /// Let a run's model continue a text
     Sample(sample::SampleArgs),
     /// Configuration, step and parameters of a checkpoint
@@ -211,6 +214,7 @@ pub fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Train(args) => train::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Analyze(args) => analyze::run(&args),
         Command::Sample(args) => sample::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Doctor(args) => doctor::run(&args),

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod analyses;
 mod backend;
 mod config;
 mod expert_map;

@@ -692,10 +692,165 @@ fn verify_judges_each_case_and_says_why_it_fails() {
 }
 
 #[test]
+fn an_analysis_prints_tables_writes_files_and_leaves_the_run_as_it_was() {
+    let place = Place::new();
+    let sizes = ["--steps", "3", "--set", "model.context=32", "--out", "run"];
+    ok(&place.train(&[&sizes[..], &["--set", "residual.layers_per_block=1"]].concat()));
+    let weights = || {
+        let name = fs::read_to_string(place.path("run/last")).unwrap();
+        fs::read(
+            place
+                .path("run/checkpoints")
+                .join(name)
+                .join("model.safetensors"),
+        )
+        .unwrap()
+    };
+    let before = (weights(), records(&place.path("run")));
+    let analyze = [
+        "analyze",
+        "run",
+        "--device",
+        "cpu",
+        "--sequences",
+        "9",
+        "--draws",
+        "30",
+    ];
+    let text = place.braid(&analyze);
+    ok(&text);
+    for part in [
+        "9 sequences of 32 tokens",
+        "reads: largest weight",
+        "norms: of what a site reads",
+        "directions that states use",
+        "similarity across streams",
+        "what a stream is worth",
+        "rank correlation",
+        "training steps",
+        "frozen",
+        "0 attn",
+    ] {
+        assert!(
+            stdout(&text).contains(part),
+            "`{part}` is not in: {}",
+            stdout(&text)
+        );
+    }
+    assert!(
+        before == (weights(), records(&place.path("run"))),
+        "the run was changed"
+    );
+    let all: Value =
+        serde_json::from_str(&fs::read_to_string(place.path("run/analysis.json")).unwrap())
+            .unwrap();
+    assert_eq!(all["subject"]["sequences"], 9);
+    let [low, value, high] = ["low", "value", "high"].map(|key| all["loss"][key].as_f64().unwrap());
+    assert!(low < value && value < high);
+    // Two layers are two blocks: boundaries before sites 2 and 4, frozen and live, two streams.
+    let rescue = all["analyses"]["rescue"].as_array().unwrap();
+    assert_eq!(rescue.len(), 4);
+    assert!(
+        rescue
+            .iter()
+            .all(|at| at["gain"].as_array().unwrap().len() == 2)
+    );
+    let costs = all["analyses"]["costs"].as_array().unwrap();
+    assert_eq!(costs.len(), 7);
+    assert!(
+        costs
+            .iter()
+            .all(|cost| cost["steps"].as_f64().unwrap() > 0.0)
+    );
+    let csv = fs::read_to_string(place.path("run/analysis/rescue.csv")).unwrap();
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 1 + 4 * 2);
+    assert!(
+        lines[0]
+            .starts_with("from site,routing,stream,rescue gain,rescue gain low,rescue gain high,")
+    );
+    assert!(
+        lines.iter().all(|line| line.matches(',').count() == 8),
+        "{csv}"
+    );
+
+    // The same seed gives the same figures; another folder; one part only.
+    let json = place.braid(
+        &[
+            &analyze[..],
+            &["--only", "rescue", "--json", "--out", "elsewhere"],
+        ]
+        .concat(),
+    );
+    ok(&json);
+    let again: Value = serde_json::from_str(&stdout(&json)).unwrap();
+    assert_eq!(again["analyses"]["rescue"], all["analyses"]["rescue"]);
+    assert!(again["analyses"].get("routes").is_none());
+    assert!(place.path("elsewhere/analysis/damage.csv").is_file());
+
+    place.fails(2, &["analyze", "nowhere"], &["nowhere"]);
+    place.fails(
+        2,
+        &["analyze", "run", "--only", "tea"],
+        &["there is no analysis `tea`", "rescue"],
+    );
+    place.fails(2, &["analyze", "run", "--draws", "1"], &["draws"]);
+    fs::write(place.path("file"), "").unwrap();
+    place.fails(
+        2,
+        &[
+            "analyze", "run", "--device", "cpu", "--only", "routing", "--out", "file",
+        ],
+        &["cannot be written"],
+    );
+}
+
+#[test]
+fn every_mechanism_can_be_analysed() {
+    let place = Place::new();
+    for kind in ["standard", "attn_res", "delta", "mhc", "dense_former"] {
+        let kind_setting = format!("residual.kind={kind}");
+        ok(&place.train(&[
+            "--steps",
+            "2",
+            "--set",
+            "model.context=32",
+            "--set",
+            &kind_setting,
+            "--out",
+            kind,
+        ]));
+        let text = place.braid(&[
+            "analyze",
+            kind,
+            "--device",
+            "cpu",
+            "--sequences",
+            "4",
+            "--draws",
+            "20",
+        ]);
+        ok(&text);
+        let none = stdout(&text).contains("has no depth weights");
+        assert_eq!(
+            none,
+            ["standard", "mhc"].contains(&kind),
+            "{}",
+            stdout(&text)
+        );
+        assert!(
+            stdout(&text).contains("what a stream is worth"),
+            "{}",
+            stdout(&text)
+        );
+    }
+}
+
+#[test]
 fn every_command_has_help_with_an_example() {
     let place = Place::new();
     for command in [
-        "train", "eval", "sample", "inspect", "doctor", "verify", "bench",
+        "train", "eval", "analyze", "sample", "inspect", "doctor", "verify", "bench",
     ] {
         let output = place.braid(&[command, "--help"]);
         ok(&output);

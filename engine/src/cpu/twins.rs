@@ -3,9 +3,9 @@
 use super::{
     Real, Twin, adamw, add, anchor, attention, clip, column_sum, copy, cross_entropy,
     depth_attention, depth_merge, dual_gates, dual_write, edit_weights, embedding, expert_bias,
-    expert_rows, expert_sort, gated_add, grouped_matmul, inverse_rms, matmul, mhc_gates, muon,
-    newton_schulz, rms_norm, rope, router, router_loss, scaled_add, slot_add, softmax, square_sum,
-    static_mix, stream_coefficients, stream_mix, swiglu,
+    expert_rows, expert_sort, gated_add, grouped_matmul, inverse_rms, kl_divergence, matmul,
+    mhc_gates, muon, newton_schulz, replace, rms_norm, rope, router, router_loss, scaled_add,
+    slot_add, softmax, square_sum, static_mix, stream_coefficients, stream_mix, swiglu,
 };
 use crate::kernel::Kernel;
 
@@ -74,6 +74,7 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("grouped_matmul" | "grouped_matmul_vec4", "nt") => grouped_matmul::nt,
         ("grouped_matmul" | "grouped_matmul_vec4", "nn") => grouped_matmul::nn,
         ("grouped_matmul" | "grouped_matmul_vec4", "tn") => grouped_matmul::tn,
+        ("kl_divergence", "forward") => kl_divergence::forward,
         ("matmul" | "matmul_vec4", "nt") => matmul::nt,
         ("matmul" | "matmul_vec4", "nn") => matmul::nn,
         ("matmul" | "matmul_vec4", "tn") => matmul::tn,
@@ -86,6 +87,7 @@ pub(crate) fn plain<T: Real>(kernel: &Kernel) -> Option<Twin<T>> {
         ("newton_schulz", "normalise") => newton_schulz::normalise,
         ("newton_schulz", "transpose") => newton_schulz::transpose,
         ("newton_schulz", "polynomial") => newton_schulz::polynomial,
+        ("replace", "apply") => replace::apply,
         ("rms_norm", "forward") => rms_norm::forward,
         ("rms_norm", "backward") => rms_norm::backward,
         ("rms_norm", "backward_gain") => rms_norm::backward_gain,

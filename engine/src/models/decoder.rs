@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::models::config::ModelConfig;
 use crate::models::norms;
 use crate::nn::experts::{self, Routed};
-use crate::nn::residual::{Gate, Routing};
+use crate::nn::residual::{Gate, Routing, States};
 use crate::nn::rms_norm::{norm, parameter as gain};
 use crate::nn::{Batch, attention, swiglu};
 use crate::ops::embedding::embedding;
@@ -31,6 +31,10 @@ pub struct Forward {
     pub gates: Vec<Gate>,
     /// Which experts the tokens went to, layer by layer; empty without experts.
     pub experts: Vec<Routed>,
+    /// Published states; none but on an analysing tape.
+    pub states: States,
+    /// What each sublayer gave, `[rows, d]`.
+    pub outputs: Vec<Tensor>,
 }
 
 /// Every parameter of a model, laid out.
@@ -104,7 +108,7 @@ pub fn forward(
     let mut path = config.residual.path(tape, config, batch.rows())?;
     let e = tape.scope("embed", |tape| embedding(tape, ids, table))?;
     path.expand(tape, e)?;
-    let mut routed = Vec::new();
+    let (mut routed, mut outputs) = (Vec::new(), Vec::new());
     for site in 0..config.sublayers() {
         let scope = format!(
             "layer {} {}",
@@ -126,6 +130,7 @@ pub fn forward(
                 }
             })?;
             norms::publish(tape, || norms::output_name(site), y)?;
+            outputs.push(y);
             path.write(tape, site, y)
         })?;
     }
@@ -148,6 +153,8 @@ pub fn forward(
         routing: path.routing().to_vec(),
         gates: path.gates().to_vec(),
         experts: routed,
+        states: path.states().clone(),
+        outputs,
     })
 }
 

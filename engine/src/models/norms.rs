@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::kernel::kernels;
+use crate::ops::inverse_rms::inverse_rms;
 use crate::optim::clip::SumParams;
 use crate::tape::{Tape, Tensor};
 
@@ -30,10 +31,41 @@ pub fn gradient_name(site: u32) -> String {
     format!("norm.gradient.{site}")
 }
 
-/// Publish the sum of the squares of `x` under a name.
-pub(super) fn publish(tape: &mut Tape, name: impl FnOnce() -> String, x: Tensor) -> Result<()> {
+/// Name of the published size of each row of the gradient with respect to what sublayer `site` gives.
+#[must_use]
+pub fn output_gradient_name(site: u32) -> String {
+    format!("norm.output.gradient.{site}")
+}
+
+/// Name under which analysing tapes publish rows of what has `name` as a sum.
+#[must_use]
+pub fn rows_name(name: &str) -> String {
+    format!("{name}.rows")
+}
+
+/// Added to a mean square, so that rows of zeros have a factor: below anything of interest.
+const LEAST_SQUARE: f64 = 1e-30;
+
+/// The root mean square of a row, from a published factor.
+#[must_use]
+pub fn size_of_row(factor: f64) -> f64 {
+    (1.0 / (factor * factor) - LEAST_SQUARE).max(0.0).sqrt()
+}
+
+/// Publish 1 / (root mean square) of each row of `x` `[rows, d]` under a name: read it with [`size_of_row`].
+pub(super) fn publish_rows(tape: &mut Tape, name: &str, x: Tensor) -> Result<()> {
+    let factors = inverse_rms(tape, x, LEAST_SQUARE)?;
+    tape.output(name, factors);
+    Ok(())
+}
+
+/// Publish the sum of the squares of `x` under a name, and on analysing tapes the size of each row.
+pub(super) fn publish(tape: &mut Tape, name: impl Fn() -> String, x: Tensor) -> Result<()> {
     if !tape.is_watching() {
         return Ok(());
+    }
+    if tape.is_analysing() {
+        publish_rows(tape, &rows_name(&name()), x)?;
     }
     let sum = sum_of_squares(tape, &[x])?;
     tape.watch(name, sum);

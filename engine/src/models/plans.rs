@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::models::config::ExpertGate;
 use crate::nn::Batch;
 use crate::nn::experts::{self, Losses, Routed};
-use crate::nn::residual::{Gate, Routing};
+use crate::nn::residual::{Gate, Routing, States};
 use crate::ops::cross_entropy::cross_entropy;
+use crate::ops::kl_divergence::kl_divergence;
 use crate::optim::{
     STATUS_BALANCE, STATUS_LEN, STATUS_Z, UpdateConfig, expert_bias, pieces, record_loss,
     record_part, record_update,
@@ -36,6 +37,11 @@ pub const Z: &str = "loss.z";
 /// Output: cross-entropy of each row `[rows]`.
 pub const ROW_LOSSES: &str = "row losses";
 
+/// Input of [`analysis`]: the logits that others are compared with, `[rows, vocab]`.
+pub const CLEAN_LOGITS: &str = "clean logits";
+/// Output of [`analysis`]: divergence of the logits from the clean ones, `[rows]`, nats.
+pub const DIVERGENCE: &str = "divergence";
+
 /// A plan of a model, and what it publishes.
 #[derive(Debug)]
 pub struct ModelPlan {
@@ -49,6 +55,8 @@ pub struct ModelPlan {
     pub gates: Vec<Gate>,
     /// Layers with experts; their gates and statistics are published if it was recorded watching.
     pub experts: Vec<Routed>,
+    /// States, if it was recorded for analyses.
+    pub states: States,
 }
 
 /// How a training plan is recorded.
@@ -137,6 +145,7 @@ fn record_training(
         routing: forward.routing,
         gates: forward.gates,
         experts: forward.experts,
+        states: forward.states,
     })
 }
 
@@ -269,6 +278,53 @@ pub fn intervention(
     record_evaluation(tape, config, batch, limits)
 }
 
+/// As [`intervention`], and everything that analyses look at and replace: publishes depth weights, gates, the use of experts,
+/// states and sizes of each row; states can be replaced and routing frozen ([`mod@crate::nn::residual::states`]).
+///
+/// # Errors
+/// As [`training`].
+pub fn analysis(
+    config: &ModelConfig,
+    parameters: &Arc<Parameters>,
+    batch: Batch,
+    limits: &Limits,
+) -> Result<ModelPlan> {
+    let tape = Tape::new(parameters.clone()).analysing();
+    record_evaluation(tape, config, batch, limits)
+}
+
+/// Forward and backward pass of the sum of all rows' cross-entropies: publishes the size of its gradient with respect to what
+/// each sublayer gave, row by row ([`norms::output_gradient_name`]). Adds to the gradients of the parameters, like any backward pass.
+///
+/// # Errors
+/// As [`training`].
+pub fn output_gradients(
+    config: &ModelConfig,
+    parameters: &Arc<Parameters>,
+    batch: Batch,
+    limits: &Limits,
+) -> Result<Plan> {
+    let mut tape = Tape::new(parameters.clone());
+    let ids = tape.input_ints(IDS, [batch.rows()]);
+    let labels = tape.input_ints(LABELS, [batch.rows()]);
+    let forward = decoder::forward(&mut tape, config, batch, ids)?;
+    // The sum, not the mean: the gradient of a row does not depend on how many others there are.
+    let rows = f64::from(batch.rows());
+    let loss = cross_entropy(&mut tape, forward.logits, labels, rows)?;
+    let one = tape.constant("one", [1], vec![1.0]);
+    tape.backward(&[(loss.loss, one)])?;
+    for (site, &output) in forward.outputs.iter().enumerate() {
+        if let Some(gradient) = tape.gradient(output) {
+            norms::publish_rows(
+                &mut tape,
+                &norms::output_gradient_name(site as u32),
+                gradient,
+            )?;
+        }
+    }
+    tape.finish(limits)
+}
+
 fn record_evaluation(
     mut tape: Tape,
     config: &ModelConfig,
@@ -284,6 +340,11 @@ fn record_evaluation(
     if tape.is_watching() {
         expert_losses(&mut tape, config, batch, &forward.experts, 1.0)?;
     }
+    if tape.is_analysing() {
+        let clean = tape.input(CLEAN_LOGITS, forward.logits.shape);
+        let divergence = kl_divergence(&mut tape, clean, forward.logits)?;
+        tape.output(DIVERGENCE, divergence);
+    }
     tape.output(ROW_LOSSES, loss.row_losses);
     tape.output(LOGITS, forward.logits);
     let plan = tape.finish(limits)?;
@@ -293,6 +354,7 @@ fn record_evaluation(
         routing: forward.routing,
         gates: forward.gates,
         experts: forward.experts,
+        states: forward.states,
     })
 }
 
@@ -317,5 +379,6 @@ pub fn prediction(
         routing: forward.routing,
         gates: forward.gates,
         experts: forward.experts,
+        states: forward.states,
     })
 }

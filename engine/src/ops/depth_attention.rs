@@ -5,6 +5,7 @@
 
 use super::column_sum::blocks;
 use super::edit_weights::{self, edit_len};
+use super::replace;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, kernels};
 use crate::plan::Arg;
@@ -168,6 +169,8 @@ struct DepthAttention {
     activation: Activation,
     /// There is a fourth output, the logarithm of the softmax's sum.
     log_sum: bool,
+    /// What the weights were before, on an analysing tape: the switch and the weights.
+    frozen: Option<[Tensor; 2]>,
     /// What somebody wants the weights to be, on an editing tape.
     edit: Option<Tensor>,
 }
@@ -333,15 +336,16 @@ fn record(
         }
         (params.key_slots[i], params.value_slots[i]) = (key.index, value.index);
     }
+    let head_rows = rows * heads;
     let op = DepthAttention {
         form: params.form(),
         params,
         history,
         activation: mix.activation,
         log_sum,
+        frozen: tape.next_frozen(head_rows, columns),
         edit: tape.next_edit(edit_len(columns)),
     };
-    let head_rows = rows * heads;
     let mut shapes = [[rows, dim], [head_rows, columns], [head_rows, 2 * count]]
         .map(Shape::from)
         .to_vec();
@@ -395,8 +399,12 @@ impl Op for DepthAttention {
             let args = [scores, weights, rec.value(y[3])];
             rec.dispatch(form.log_sum, p.clone(), &args, self.head_rows())?;
         }
+        let rows = self.head_rows() as u32;
+        if let Some(frozen) = self.frozen {
+            let [on, by] = frozen.map(|tensor| rec.value(tensor));
+            replace::record(rec, on, by, weights, rows, p.columns)?;
+        }
         if let Some(edit) = self.edit {
-            let rows = self.head_rows() as u32;
             edit_weights::record(rec, weights, rec.value(edit), rows, p.columns)?;
         }
         let args = [history, weights, mixed];

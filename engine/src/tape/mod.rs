@@ -47,6 +47,7 @@ pub struct Tape {
     checkpointing: bool,
     editing: bool,
     sharing: bool,
+    analysing: bool,
     /// Depth mixes that can be edited so far.
     edits: usize,
 }
@@ -56,6 +57,15 @@ pub struct Tape {
 pub fn edit_name(number: usize) -> String {
     format!("edit.{number}")
 }
+
+/// Name of the input that the weights of the `number`th depth mix become while routing is frozen.
+#[must_use]
+pub fn frozen_name(number: usize) -> String {
+    format!("frozen.{number}")
+}
+
+/// Name of the input that freezes routing while it is not 0.
+pub const FREEZE: &str = "freeze";
 
 impl Tape {
     /// An empty tape over a set of parameters.
@@ -73,6 +83,7 @@ impl Tape {
             checkpointing: false,
             editing: false,
             sharing: true,
+            analysing: false,
             edits: 0,
         }
     }
@@ -99,6 +110,38 @@ impl Tape {
         let name = edit_name(self.edits);
         self.edits += 1;
         Some(self.input(&name, [len]))
+    }
+
+    /// Record a model for analyses: watching and editing, and with states, weights and gates that the caller can replace (see
+    /// [`crate::ops::replace`]).
+    #[must_use]
+    pub fn analysing(mut self) -> Self {
+        (self.analysing, self.watching, self.editing) = (true, true, true);
+        self
+    }
+
+    /// Whether the tape is for analyses.
+    #[must_use]
+    pub fn is_analysing(&self) -> bool {
+        self.analysing
+    }
+
+    /// On an analysing tape: the switch that freezes routing, and the weights `[rows, columns]` that the depth mix whose edit
+    /// comes next then has.
+    pub fn next_frozen(&mut self, rows: u32, columns: u32) -> Option<[Tensor; 2]> {
+        self.analysing.then(|| {
+            let name = frozen_name(self.edits);
+            [(FREEZE, [1, 1]), (&name, [rows, columns])]
+                .map(|(name, shape)| self.standing_input(name, shape))
+        })
+    }
+
+    /// An input that several parts of a model share: the one of this name, or a new one.
+    pub fn standing_input(&mut self, name: &str, shape: impl Into<Shape>) -> Tensor {
+        match self.named.get(name) {
+            Some(&input) => input,
+            None => self.input(name, shape),
+        }
     }
 
     /// Keep what [`Tape::watch`] names; without this, watching costs nothing.
@@ -574,6 +617,12 @@ impl Tape {
                 .forward(&mut self.rec, &node.inputs, &node.outputs)?;
         }
         Ok(())
+    }
+
+    /// The gradient of a tensor, after [`Tape::backward`]; `None` if there is none.
+    pub fn gradient(&mut self, tensor: Tensor) -> Option<Tensor> {
+        let grad = self.rec.out_grad(tensor)?;
+        Some(self.rec.tensor(grad, false, tensor.shape))
     }
 
     /// Place every tensor and return the plan.

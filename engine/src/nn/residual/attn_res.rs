@@ -26,6 +26,7 @@
 use super::about::About;
 use super::config::{AttnResConfig, DepthWeights, Evaluation};
 use super::path::{ResidualPath, Routing, Weighting, site_prefix, source_name};
+use super::states::States;
 use crate::error::{Error, Result};
 use crate::models::config::ModelConfig;
 use crate::ops::depth_attention::{Activation, DepthMix, depth_attention, depth_attention_open};
@@ -131,6 +132,14 @@ fn query_and_gain(
     Ok((query, gain))
 }
 
+/// What people call entry `number` of a history, 0 for the embedding.
+pub(super) fn entry_name(number: usize, sublayers_per_block: u32) -> String {
+    match number {
+        0 => "embed".to_owned(),
+        number => source_name(number as u32 - 1, sublayers_per_block),
+    }
+}
+
 /// One mix over all `sources`, keys = values, and its weights.
 fn mix_all(
     tape: &mut Tape,
@@ -156,6 +165,7 @@ pub struct AttnRes {
     /// Stands for the gain where keys are not normalised.
     ones: Option<Tensor>,
     routing: Vec<Routing>,
+    states: States,
 }
 
 impl AttnRes {
@@ -173,16 +183,13 @@ impl AttnRes {
             open: Vec::new(),
             ones,
             routing: Vec::new(),
+            states: States::default(),
         }
     }
 
     /// What `site` reads, in order, with names.
     fn sources(&self) -> (Vec<Slot>, Vec<String>) {
-        let block = self.options.sublayers_per_block;
-        let name = |number: usize| match number {
-            0 => "embed".to_owned(),
-            number => source_name(number as u32 - 1, block),
-        };
+        let name = |number| entry_name(number, self.options.sublayers_per_block);
         let entries = self.entries.iter().enumerate();
         let mut all: Vec<(Slot, String)> = entries
             .map(|(number, &slot)| (slot, name(number)))
@@ -201,6 +208,8 @@ impl AttnRes {
     }
 
     fn mix(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
+        let name = |number| entry_name(number, self.options.sublayers_per_block);
+        self.states.history(tape, site, &[&self.entries], name)?;
         let (sources, names) = self.sources();
         let routing = Routing::per_token(site, 0, names);
         let (mixed, weights, routing) = match (self.options.weights, self.options.evaluation) {
@@ -312,5 +321,9 @@ impl ResidualPath for AttnRes {
 
     fn routing(&self) -> &[Routing] {
         &self.routing
+    }
+
+    fn states(&self) -> &States {
+        &self.states
     }
 }

@@ -12,6 +12,7 @@ use super::about::About;
 use super::attn_res::{mix, query_and_norm};
 use super::config::ReadMode;
 use super::path::{ResidualPath, Routing};
+use super::states::States;
 use crate::error::{Error, Result};
 use crate::models::config::ModelConfig;
 use crate::ops::add::add;
@@ -51,6 +52,7 @@ pub struct Cumulative {
     states: Vec<Slot>,
     out: Option<Tensor>,
     routing: Vec<Routing>,
+    recorded: States,
 }
 
 impl Cumulative {
@@ -64,6 +66,7 @@ impl Cumulative {
             states: Vec::new(),
             out: None,
             routing: Vec::new(),
+            recorded: States::default(),
         }
     }
 
@@ -86,14 +89,16 @@ impl ResidualPath for Cumulative {
     }
 
     fn read(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
+        let name = |state: usize| match state {
+            0 => "embed".to_owned(),
+            state => format!("state {state}"),
+        };
+        self.recorded.history(tape, site, &[&self.states], name)?;
         let state = self.state()?.tensor;
         if self.read == ReadMode::Add && site == 0 {
             return Ok(state);
         }
-        let names = (0..self.states.len()).map(|state| match state {
-            0 => "embed".to_owned(),
-            state => format!("state {state}"),
-        });
+        let names = (0..self.states.len()).map(name);
         self.routing
             .push(Routing::per_token(site, 0, names.collect()));
         let how = DepthMix::softmax(self.config.rms_norm_eps);
@@ -121,5 +126,9 @@ impl ResidualPath for Cumulative {
 
     fn routing(&self) -> &[Routing] {
         &self.routing
+    }
+
+    fn states(&self) -> &States {
+        &self.recorded
     }
 }

@@ -20,9 +20,11 @@
 //! are not identical for ever; the initial function is that of block attention residuals all the same.
 
 use super::about::About;
+use super::attn_res::entry_name;
 use super::config::{DarRoute, Gates};
 use super::dual;
-use super::path::{Gate, ResidualPath, Routing, site_prefix, source_name};
+use super::path::{Gate, ResidualPath, Routing, site_prefix};
+use super::states::{States, freezable_read};
 use crate::error::{Error, Result};
 use crate::models::config::ModelConfig;
 use crate::ops::depth_attention::{DepthMix, depth_attention};
@@ -85,6 +87,7 @@ pub struct Dar {
     open_gates: Option<Tensor>,
     routing: Vec<Routing>,
     published_gates: Vec<Gate>,
+    states: States,
 }
 
 impl Dar {
@@ -111,10 +114,15 @@ impl Dar {
             open_gates: None,
             routing: Vec::new(),
             published_gates: Vec::new(),
+            states: States::default(),
         }
     }
 
     fn mix(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
+        // A block has at least two sublayers here, so its name is never that of a sublayer.
+        let name = |entry| entry_name(entry, 2 * self.layers_per_block);
+        let [first, second] = &self.entries;
+        self.states.history(tape, site, &[first, second], name)?;
         // The remainder of an unfinished last block is always read by the read-out, else its layers would be lost.
         let partial = self
             .partial
@@ -126,12 +134,7 @@ impl Dar {
                 .chain(partial.map(|slots| slots[stream]))
                 .collect()
         };
-        let mut names = vec!["embed".to_owned()];
-        // A block has at least two sublayers here, so its name is never that of a sublayer.
-        names.extend(
-            (1..self.entries[0].len())
-                .map(|block| source_name(block as u32 - 1, 2 * self.layers_per_block)),
-        );
+        let mut names: Vec<String> = (0..self.entries[0].len()).map(name).collect();
         names.extend(partial.map(|_| "partial".to_owned()));
 
         let prefix = format!("{}dar.", site_prefix(&self.config, site));
@@ -157,6 +160,7 @@ impl Dar {
         let write = site < self.config.sublayers();
         let params = dual::gate_params(tape, &prefix, self.gates, write)?;
         let (x, gates) = dual_gates(tape, streams, &params, ReadGate::Softmax, eps)?;
+        let x = freezable_read(tape, &dual::gates_name(site), gates, streams, x)?;
         self.published_gates
             .extend(dual::publish(tape, site, gates, write));
         self.open_gates = Some(gates);
@@ -201,5 +205,9 @@ impl ResidualPath for Dar {
 
     fn gates(&self) -> &[Gate] {
         &self.published_gates
+    }
+
+    fn states(&self) -> &States {
+        &self.states
     }
 }

@@ -11,9 +11,10 @@
 //! appended at the end of their block (sections 4.3 and 4.6 of the routing specification, readings A3 to A6).
 
 use super::about::About;
-use super::attn_res::{mix, query_and_norm};
+use super::attn_res::{entry_name, mix, query_and_norm};
 use super::config::DeltaMode;
-use super::path::{ResidualPath, Routing, site_prefix, source_name};
+use super::path::{ResidualPath, Routing, site_prefix};
+use super::states::States;
 use crate::error::{Error, Result};
 use crate::models::config::ModelConfig;
 use crate::ops::add::add;
@@ -70,6 +71,7 @@ pub struct Delta {
     partial: Option<Tensor>,
     sources: Vec<Slot>,
     routing: Vec<Routing>,
+    states: States,
 }
 
 impl Delta {
@@ -94,6 +96,7 @@ impl Delta {
             partial: None,
             sources: Vec::new(),
             routing: Vec::new(),
+            states: States::default(),
         }
     }
 
@@ -116,11 +119,9 @@ impl ResidualPath for Delta {
         if self.sources.is_empty() {
             return Ok(stream);
         }
-        let mut names = vec!["embed".to_owned()];
-        names.extend(
-            (1..self.sources.len())
-                .map(|block| source_name(block as u32 - 1, self.sublayers_per_block)),
-        );
+        let name = |number| entry_name(number, self.sublayers_per_block);
+        self.states.history(tape, site, &[&self.sources], name)?;
+        let mut names: Vec<String> = (0..self.sources.len()).map(name).collect();
         let null_logit = (self.mode == DeltaMode::Null).then_some(self.null_logit);
         names.extend(null_logit.map(|_| "null".to_owned()));
         self.routing.push(Routing::per_token(site, 0, names));
@@ -162,5 +163,9 @@ impl ResidualPath for Delta {
 
     fn routing(&self) -> &[Routing] {
         &self.routing
+    }
+
+    fn states(&self) -> &States {
+        &self.states
     }
 }

@@ -11,6 +11,7 @@
 
 use super::about::About;
 use super::path::{ResidualPath, Routing, Weighting};
+use super::states::States;
 use super::whole_layers::WholeLayers;
 use crate::error::Result;
 use crate::models::config::ModelConfig;
@@ -91,6 +92,7 @@ impl ResidualPath for DenseFormer {
     }
 
     fn read(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
+        self.layers.visit(tape, site)?;
         let i = site / 2;
         if site.is_multiple_of(2) && i > 0 && i.is_multiple_of(self.period) {
             let weights = tape.parameter(&name(i))?;
@@ -111,5 +113,9 @@ impl ResidualPath for DenseFormer {
 
     fn routing(&self) -> &[Routing] {
         &self.layers.routing
+    }
+
+    fn states(&self) -> &States {
+        &self.layers.states
     }
 }

@@ -80,9 +80,14 @@ pub(super) fn gate_params(
     })
 }
 
+/// Name of the published gates of a site.
+pub(super) fn gates_name(site: u32) -> String {
+    format!("gates.{site}")
+}
+
 /// Publish the gates `[rows, 5]` of a site.
 pub(super) fn publish(tape: &mut Tape, site: u32, gates: Tensor, write: bool) -> Vec<Gate> {
-    tape.watch(|| format!("gates.{site}"), gates);
+    tape.watch(|| gates_name(site), gates);
     let columns: &[_] = if write {
         &[("alpha", 0..2), ("rho", 2..3), ("beta", 3..5)]
     } else {
@@ -91,7 +96,7 @@ pub(super) fn publish(tape: &mut Tape, site: u32, gates: Tensor, write: bool) ->
     let gate = |(name, columns): (_, std::ops::Range<usize>)| Gate {
         site,
         name,
-        tensor: format!("gates.{site}"),
+        tensor: gates_name(site),
         shape: vec![columns.len()],
         columns,
         width: 5,

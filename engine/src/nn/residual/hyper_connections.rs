@@ -16,6 +16,7 @@
 
 use super::about::About;
 use super::path::{Gate, ResidualPath, site_prefix};
+use super::states::States;
 use super::streams::{Coefficients, Streams};
 use crate::error::Result;
 use crate::models::config::ModelConfig;
@@ -146,6 +147,7 @@ impl ResidualPath for HyperConnections {
     }
 
     fn read(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
+        self.streams.visit(tape, site)?;
         let coefficients = self.coefficients(tape, site)?;
         self.streams.read(tape, site, coefficients)
     }
@@ -155,10 +157,15 @@ impl ResidualPath for HyperConnections {
     }
 
     fn readout(&mut self, tape: &mut Tape) -> Result<Tensor> {
+        self.streams.visit(tape, self.config.sublayers())?;
         self.streams.readout(tape, 1.0)
     }
 
     fn gates(&self) -> &[Gate] {
         self.streams.gates()
+    }
+
+    fn states(&self) -> &States {
+        self.streams.states()
     }
 }

@@ -33,6 +33,7 @@
 use super::about::About;
 use super::config::{MhcInit, Projection};
 use super::path::{Gate, ResidualPath, site_prefix};
+use super::states::States;
 use super::streams::{Coefficients, Streams};
 use crate::error::Result;
 use crate::models::config::ModelConfig;
@@ -190,6 +191,7 @@ impl ResidualPath for Mhc {
     }
 
     fn read(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
+        self.streams.visit(tape, site)?;
         let coefficients = self.coefficients(tape, site)?;
         self.streams.read(tape, site, coefficients)
     }
@@ -199,10 +201,15 @@ impl ResidualPath for Mhc {
     }
 
     fn readout(&mut self, tape: &mut Tape) -> Result<Tensor> {
+        self.streams.visit(tape, self.config.sublayers())?;
         self.streams.readout(tape, 1.0 / f64::from(self.count))
     }
 
     fn gates(&self) -> &[Gate] {
         self.streams.gates()
+    }
+
+    fn states(&self) -> &States {
+        self.streams.states()
     }
 }

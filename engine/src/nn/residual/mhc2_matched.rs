@@ -19,6 +19,7 @@ use super::about::About;
 use super::config::Gates;
 use super::dual;
 use super::path::{Gate, ResidualPath, site_prefix};
+use super::states::{States, freezable_read};
 use crate::error::{Error, Result};
 use crate::models::config::ModelConfig;
 use crate::ops::dual_gates::{ReadGate, dual_gates};
@@ -69,6 +70,7 @@ pub struct Mhc2Matched {
     /// Gates of the site that has been read and not yet written.
     open_gates: Option<Tensor>,
     published_gates: Vec<Gate>,
+    states: States,
 }
 
 impl Mhc2Matched {
@@ -81,7 +83,16 @@ impl Mhc2Matched {
             streams: None,
             open_gates: None,
             published_gates: Vec::new(),
+            states: States::default(),
         }
+    }
+
+    /// Publish the streams that `site` reads.
+    fn visit(&mut self, tape: &mut Tape, site: u32) -> Result<[Slot; 2]> {
+        let streams = self.streams()?;
+        let all = streams.map(|slot| (slot.tensor, 0..self.config.hidden_size));
+        self.states.running(tape, site, &all)?;
+        Ok(streams)
     }
 
     fn streams(&self) -> Result<[Slot; 2]> {
@@ -102,9 +113,10 @@ impl ResidualPath for Mhc2Matched {
     fn read(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
         let prefix = prefix(&self.config, site);
         let params = dual::gate_params(tape, &prefix, Gates::Dynamic, true)?;
-        let streams = self.streams()?.map(|slot| slot.tensor);
+        let streams = self.visit(tape, site)?.map(|slot| slot.tensor);
         let eps = self.config.rms_norm_eps;
         let (x, gates) = dual_gates(tape, streams, &params, ReadGate::Sigmoid, eps)?;
+        let x = freezable_read(tape, &dual::gates_name(site), gates, streams, x)?;
         self.published_gates
             .extend(dual::publish(tape, site, gates, true));
         self.open_gates = Some(gates);
@@ -129,11 +141,16 @@ impl ResidualPath for Mhc2Matched {
 
     fn readout(&mut self, tape: &mut Tape) -> Result<Tensor> {
         let half = tape.constant("one half", [1, 1], vec![0.5]);
-        let terms = self.streams()?.map(|slot| Term::new(slot.tensor, half));
+        let streams = self.visit(tape, self.config.sublayers())?;
+        let terms = streams.map(|slot| Term::new(slot.tensor, half));
         stream_mix(tape, &terms, 1)
     }
 
     fn gates(&self) -> &[Gate] {
         &self.published_gates
+    }
+
+    fn states(&self) -> &States {
+        &self.states
     }
 }

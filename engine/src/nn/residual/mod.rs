@@ -17,6 +17,7 @@ pub mod mhc2_matched;
 pub mod path;
 pub mod sep_v;
 pub mod standard;
+pub mod states;
 mod streams;
 pub mod transparent;
 mod whole_layers;
@@ -27,6 +28,7 @@ pub use config::{
     Projection, ReadMode, ResidualConfig, TransparentInit, TransparentWeights,
 };
 pub use path::{Gate, ResidualPath, Routing, Weighting, site_prefix};
+pub use states::{Boundary, State, States};
 
 use crate::error::Result;
 use crate::models::config::ModelConfig;
@@ -85,7 +87,7 @@ impl ResidualConfig {
         rows: u32,
     ) -> Result<Box<dyn ResidualPath>> {
         Ok(match *self {
-            Self::Standard {} => Box::new(standard::Standard::default()),
+            Self::Standard {} => Box::new(standard::Standard::new(model.sublayers())),
             Self::AttnRes(options) => Box::new(attn_res::AttnRes::new(tape, model, options, rows)),
             Self::Delta {
                 granularity,

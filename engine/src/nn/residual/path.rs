@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::states::States;
 use crate::error::Result;
 use crate::models::config::ModelConfig;
 use crate::tape::{Tape, Tensor};
@@ -47,6 +48,9 @@ pub trait ResidualPath {
     fn gates(&self) -> &[Gate] {
         &[]
     }
+
+    /// The states that this path has published on an analysing tape.
+    fn states(&self) -> &States;
 }
 
 /// What published depth weights are: which numbers about them mean something.

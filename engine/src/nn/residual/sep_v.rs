@@ -12,6 +12,7 @@ use super::about::About;
 use super::attn_res::{AttnRes, query_and_norm};
 use super::config::AttnResConfig;
 use super::path::{ResidualPath, Routing, site_prefix};
+use super::states::States;
 use crate::error::Result;
 use crate::models::config::ModelConfig;
 use crate::ops::matmul::linear;
@@ -99,5 +100,9 @@ impl ResidualPath for SepV {
 
     fn routing(&self) -> &[Routing] {
         self.mix.routing()
+    }
+
+    fn states(&self) -> &States {
+        self.mix.states()
     }
 }

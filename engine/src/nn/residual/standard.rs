@@ -2,6 +2,7 @@
 
 use super::about::About;
 use super::path::ResidualPath;
+use super::states::States;
 use crate::error::{Error, Result};
 use crate::ops::add::add;
 use crate::tape::{Tape, Tensor};
@@ -20,10 +21,21 @@ out = h",
 /// The running sum.
 #[derive(Debug, Default)]
 pub struct Standard {
+    sublayers: u32,
     stream: Option<Tensor>,
+    states: States,
 }
 
 impl Standard {
+    /// The path of a model with so many sublayers.
+    #[must_use]
+    pub fn new(sublayers: u32) -> Self {
+        Self {
+            sublayers,
+            ..Self::default()
+        }
+    }
+
     fn stream(&self) -> Result<Tensor> {
         self.stream.ok_or_else(|| Error::Op {
             op: "standard",
@@ -38,8 +50,11 @@ impl ResidualPath for Standard {
         Ok(())
     }
 
-    fn read(&mut self, _: &mut Tape, _: u32) -> Result<Tensor> {
-        self.stream()
+    fn read(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
+        let stream = self.stream()?;
+        let whole = 0..stream.shape.last();
+        self.states.running(tape, site, &[(stream, whole)])?;
+        Ok(stream)
     }
 
     fn write(&mut self, tape: &mut Tape, _: u32, y: Tensor) -> Result<()> {
@@ -47,7 +62,11 @@ impl ResidualPath for Standard {
         Ok(())
     }
 
-    fn readout(&mut self, _: &mut Tape) -> Result<Tensor> {
-        self.stream()
+    fn readout(&mut self, tape: &mut Tape) -> Result<Tensor> {
+        self.read(tape, self.sublayers)
+    }
+
+    fn states(&self) -> &States {
+        &self.states
     }
 }

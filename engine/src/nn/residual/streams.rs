@@ -10,6 +10,7 @@
 //! The mechanisms differ in how `read`, `write` and `mix` come about, and in the factor `c` of the read-out.
 
 use super::path::Gate;
+use super::states::{States, freezable};
 use crate::error::{Error, Result};
 use crate::ops::stream_mix::{Layout, Term, stream_mix};
 use crate::tape::{Tape, Tensor};
@@ -37,6 +38,7 @@ pub(super) struct Streams {
     /// Coefficients of the site that has been read and not yet written.
     open: Option<Coefficients>,
     gates: Vec<Gate>,
+    states: States,
 }
 
 impl Streams {
@@ -48,6 +50,7 @@ impl Streams {
             state: None,
             open: None,
             gates: Vec::new(),
+            states: States::default(),
         }
     }
 
@@ -56,6 +59,20 @@ impl Streams {
             op: self.name,
             message: message.into(),
         }
+    }
+
+    /// Publish the streams that `site` is about to read.
+    pub(super) fn visit(&mut self, tape: &mut Tape, site: u32) -> Result<()> {
+        let state = self.state()?;
+        let dim = state.shape.last() / self.count;
+        let streams = (0..self.count).map(|stream| (state, stream * dim..(stream + 1) * dim));
+        self.states
+            .running(tape, site, &streams.collect::<Vec<_>>())
+    }
+
+    /// What has been published of them.
+    pub(super) fn states(&self) -> &States {
+        &self.states
     }
 
     /// `[rows, n d]`
@@ -97,6 +114,7 @@ impl Streams {
                 width: tensor.shape.last() as usize,
             };
             tape.watch(|| gate.tensor.clone(), tensor);
+            freezable(tape, &gate.tensor, tensor)?;
             self.gates.push(gate);
         }
         self.open = Some(coefficients);

@@ -12,6 +12,7 @@
 use super::about::About;
 use super::config::{TransparentInit, TransparentWeights};
 use super::path::{ResidualPath, Routing, Weighting};
+use super::states::States;
 use super::whole_layers::WholeLayers;
 use crate::error::Result;
 use crate::models::config::ModelConfig;
@@ -97,6 +98,7 @@ impl ResidualPath for Transparent {
     }
 
     fn read(&mut self, tape: &mut Tape, site: u32) -> Result<Tensor> {
+        self.layers.visit(tape, site)?;
         if site.is_multiple_of(2) {
             let i = site / 2 + 1;
             let weights = match self.weights {
@@ -125,5 +127,9 @@ impl ResidualPath for Transparent {
 
     fn routing(&self) -> &[Routing] {
         &self.layers.routing
+    }
+
+    fn states(&self) -> &States {
+        &self.layers.states
     }
 }

@@ -8,6 +8,7 @@
 //! `Y_i` is `X_i`, or a mix of `X_0 .. X_i` with weights that all tokens share.
 
 use super::path::{Routing, Weighting};
+use super::states::States;
 use crate::error::{Error, Result};
 use crate::models::config::ModelConfig;
 use crate::ops::add::add;
@@ -22,6 +23,14 @@ pub(super) struct WholeLayers {
     outputs: Vec<Slot>,
     stream: Option<Tensor>,
     pub(super) routing: Vec<Routing>,
+    pub(super) states: States,
+}
+
+fn layer_name(layer: usize) -> String {
+    match layer {
+        0 => "embed".to_owned(),
+        layer => format!("layer {layer}"),
+    }
 }
 
 impl WholeLayers {
@@ -31,6 +40,7 @@ impl WholeLayers {
             outputs: Vec::new(),
             stream: None,
             routing: Vec::new(),
+            states: States::default(),
         }
     }
 
@@ -38,6 +48,12 @@ impl WholeLayers {
         self.outputs.push(tape.push(self.history, e)?);
         self.stream = Some(e);
         Ok(())
+    }
+
+    /// Publish the layer outputs that `site` can read.
+    pub(super) fn visit(&mut self, tape: &mut Tape, site: u32) -> Result<()> {
+        self.states
+            .history(tape, site, &[&self.outputs], layer_name)
     }
 
     /// What the next sublayer reads.
@@ -70,10 +86,7 @@ impl WholeLayers {
         let weights = edited(tape, weights)?;
         let slots: Vec<Slot> = layers.iter().map(|&layer| self.outputs[layer]).collect();
         self.stream = Some(static_mix(tape, self.history, &slots, weights)?);
-        let names = layers.iter().map(|&layer| match layer {
-            0 => "embed".to_owned(),
-            layer => format!("layer {layer}"),
-        });
+        let names = layers.iter().map(|&layer| layer_name(layer));
         let routing = Routing::shared(site, names.collect(), weighting);
         tape.watch(|| routing.tensor(), weights);
         self.routing.push(routing);

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::frame::{Frame, Site, SiteKind};
 use super::line::Line;
+use super::not_finite;
 
 /// A device that could compute.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -207,6 +208,7 @@ pub struct TraceSite {
     /// Columns.
     pub sources: Vec<String>,
     /// `[tokens][sources]`
+    #[serde(deserialize_with = "not_finite::table")]
     pub weights: Vec<Vec<f64>>,
 }
 
@@ -229,10 +231,13 @@ pub struct Effect {
     /// The edits.
     pub edits: Vec<super::Intervention>,
     /// Mean held-out loss without them; nats.
+    #[serde(deserialize_with = "not_finite::number")]
     pub clean: f64,
     /// With them.
+    #[serde(deserialize_with = "not_finite::number")]
     pub edited: f64,
     /// Standard error of the difference, over batches.
+    #[serde(deserialize_with = "not_finite::number")]
     pub error: f64,
     /// Held-out batches.
     pub batches: usize,

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::not_finite;
+
 /// What kind of sublayer a site is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -32,6 +34,7 @@ pub struct Stream {
     /// `embed`, `block 1`, .., `partial`
     pub sources: Vec<String>,
     /// Mean weight of each source.
+    #[serde(deserialize_with = "not_finite::list")]
     pub weight: Vec<f64>,
     /// Mean over tokens of the largest weight; `None` where weights do not sum to one.
     #[serde(default)]
@@ -55,22 +58,22 @@ pub struct Site {
     #[serde(default)]
     pub streams: Vec<Stream>,
     /// Read gates of the two streams (DAR, mHC-2 matched).
-    #[serde(default)]
+    #[serde(default, deserialize_with = "not_finite::some_list")]
     pub alpha: Option<Vec<f64>>,
     /// Share of a stream's own partial sum (DAR, mHC-2 matched).
     #[serde(default)]
     pub rho: Option<f64>,
     /// Write gates (DAR, mHC-2 matched).
-    #[serde(default)]
+    #[serde(default, deserialize_with = "not_finite::some_list")]
     pub beta: Option<Vec<f64>>,
     /// Read weights of the streams (hyper-connections, mHC).
-    #[serde(default)]
+    #[serde(default, deserialize_with = "not_finite::some_list")]
     pub read: Option<Vec<f64>>,
     /// Write weights of the streams (hyper-connections, mHC).
-    #[serde(default)]
+    #[serde(default, deserialize_with = "not_finite::some_list")]
     pub write: Option<Vec<f64>>,
     /// Mixing matrix (hyper-connections: from row to column; mHC: row is the new stream).
-    #[serde(default)]
+    #[serde(default, deserialize_with = "not_finite::some_table")]
     pub mix: Option<Vec<Vec<f64>>>,
 }
 
@@ -80,8 +83,10 @@ pub struct Depth {
     /// The site.
     pub site: u32,
     /// Of what the sublayer reads, before its norm: root mean square over tokens and channels.
+    #[serde(deserialize_with = "not_finite::number")]
     pub input: f64,
     /// Of what it gives, likewise; 0 at the read-out.
+    #[serde(deserialize_with = "not_finite::number")]
     pub output: f64,
     /// Norm of the last update's gradient, before clipping, with respect to the sublayer's own parameters. `None` before the
     /// first update, and where it is not finite.
@@ -93,6 +98,7 @@ pub struct Depth {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Unfolded {
     /// Row `k`: site `k`; column 0: the embedding, column `s + 1`: output of sublayer `s`. Row `k` has `k + 1` columns.
+    #[serde(deserialize_with = "not_finite::table")]
     pub rows: Vec<Vec<f64>>,
 }
 

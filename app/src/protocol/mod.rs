@@ -7,6 +7,7 @@ mod command;
 mod event;
 mod frame;
 mod line;
+mod not_finite;
 
 pub use command::{AUTOSAVE, Command, Draft, Intervention, RouteEdit, SHARE};
 pub use event::{

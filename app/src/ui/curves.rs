@@ -11,6 +11,9 @@ use super::scales;
 use super::smooth::Smoothed;
 use super::view::{Moment, View};
 
+/// Height from which all charts have room.
+const ALL: f32 = 330.0;
+
 /// Its own state.
 #[derive(Debug, Default)]
 pub(super) struct Curves {
@@ -21,6 +24,8 @@ pub(super) struct Curves {
     band: Option<(f64, f64)>,
     /// The cursor is in one of these charts.
     reading: bool,
+    /// The chart below the losses where there is room for one only.
+    second: &'static str,
 }
 
 /// What stands in which chart.
@@ -35,13 +40,13 @@ struct Kind {
 }
 
 impl Curves {
-    /// Draw it on this height.
+    /// Draw it on this height: all charts, or where that is too low the losses and one more, to be chosen.
     pub(super) fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, height: f32) {
         let series = &heard.series;
         let top = ui.cursor().top();
         let known = depths::known(series);
         scales::show(ui, view, "curves", known);
-        let used = ui.cursor().top() - top;
+        let mut used = ui.cursor().top() - top;
         if series.loss.is_empty() && series.val_loss.is_empty() {
             let words =
                 "Losses, gradient norm, learning rate and speed appear here with the first update.";
@@ -130,6 +135,10 @@ impl Curves {
         let speed = trace("speed", &series.speed, first, Style::Solid, true);
         charts.push((kind("Speed", "tokens/s", true, 1.0), vec![speed]));
 
+        if height < ALL {
+            charts = choose(ui, &mut self.second, charts);
+            used = ui.cursor().top() - top;
+        }
         let gap = ui.spacing().item_spacing.y;
         let fixed = charts.len() as f32 * (chart::ABOVE + 2.0 * gap) + chart::BELOW + used;
         let shares: f32 = charts.iter().map(|(kind, _)| kind.share).sum();
@@ -152,6 +161,22 @@ impl Curves {
         }
         answer(&lens, heard, view, (&mut self.band, &mut self.reading));
     }
+}
+
+/// The losses, and the chart that was chosen to stand below them.
+fn choose<T>(ui: &mut Ui, second: &mut &'static str, charts: Vec<(Kind, T)>) -> Vec<(Kind, T)> {
+    let known = charts.iter().any(|(kind, _)| kind.title == *second);
+    if !known && let Some((kind, _)) = charts.get(1) {
+        *second = kind.title;
+    }
+    ui.horizontal_wrapped(|ui| {
+        for (kind, _) in charts.iter().skip(1) {
+            ui.selectable_value(second, kind.title, kind.title);
+        }
+    });
+    let chosen = |(at, (kind, _)): &(usize, (Kind, T))| *at == 0 || kind.title == *second;
+    let charts = charts.into_iter().enumerate().filter(chosen);
+    charts.map(|(_, chart)| chart).collect()
 }
 
 /// Where the moment lies that the routing view shows, if it is not the newest.

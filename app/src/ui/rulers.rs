@@ -34,8 +34,8 @@ impl Rulers {
     /// Draw all of it on the space there is; it scrolls where that is too little.
     pub fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
         let height = ui.available_height() - 3.0 * HEADLINE;
-        let curves = (0.66 * height).max(360.0);
-        let samples = (height - curves).max(170.0);
+        let curves = (0.66 * height).max(260.0);
+        let samples = (height - curves).max(120.0);
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             section("Curves", true)
                 .show_unindented(ui, |ui| self.curves.show(ui, heard, view, curves));

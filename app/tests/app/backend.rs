@@ -530,7 +530,14 @@ fn record_events() {
     use braid_app::protocol::{Intervention, RouteEdit};
     let root = tempfile::tempdir().expect("a folder");
     let toml = "[train]\nsteps = 200\nsave_every = 100\neval_every = 50\neval_batches = 4\n";
-    let recorded = |name: &str, toml: &str| {
+    let sample = || Command::Sample {
+        prompt: String::new(),
+        tokens: 24,
+        temperature: 0.8,
+        seed: 1,
+    };
+    // `middle`: a sample is asked for while the model learns, too.
+    let recorded = |name: &str, toml: &str, middle: bool| {
         let mut talk = Talk::new();
         talk.say(Command::Devices);
         talk.say(Command::Check {
@@ -544,24 +551,28 @@ fn record_events() {
             folder: Some(root.path().join(name).display().to_string()),
             paused: false,
         });
-        talk.until(finished);
-        talk.say(Command::Sample {
-            prompt: String::new(),
-            tokens: 24,
-            temperature: 0.8,
-            seed: 1,
-        });
-        talk.until(|event| matches!(event, Event::Sampled(_)));
-        talk.say(Command::Trace {
-            text: String::new(),
-        });
-        talk.say(Command::Intervene {
-            edits: vec![Intervention {
-                site: 5,
-                stream: 0,
-                edit: RouteEdit::Cut { source: 1 },
-            }],
-        });
+        let ended = |event: &Event| {
+            finished(event) || matches!(event, Event::State(RunState::Diverged { .. }))
+        };
+        if middle {
+            talk.until(|event| matches!(event, Event::Frame(frame) if frame.step >= 100));
+            talk.say(sample());
+        }
+        talk.until(ended);
+        if talk.state() == Some(&RunState::Finished) {
+            talk.say(sample());
+            talk.until(|event| matches!(event, Event::Sampled(_)));
+            talk.say(Command::Trace {
+                text: String::new(),
+            });
+            talk.say(Command::Intervene {
+                edits: vec![Intervention {
+                    site: 5,
+                    stream: 0,
+                    edit: RouteEdit::Cut { source: 1 },
+                }],
+            });
+        }
         let mut text = String::new();
         for event in talk.heard {
             let value = rounded(serde_json::to_value(&event).expect("events are JSON"));
@@ -572,11 +583,18 @@ fn record_events() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ui/recorded");
         std::fs::write(folder.join(format!("{name}.jsonl")), text).expect("writes");
     };
-    recorded("live", toml);
+    recorded("live", toml, true);
     recorded(
         "mhc",
         &format!("{toml}[residual]\nkind = \"mhc\"\nstreams = 2\n"),
+        false,
     );
+    // A rate far too large, after some checkpoints.
+    let toml = toml.replace(
+        "save_every = 100",
+        "save_every = 5\nlr = 300.0\nwarmup = 100",
+    );
+    recorded("diverged", &toml, false);
 }
 
 /// What recording frames costs: `./x evidence frames`.

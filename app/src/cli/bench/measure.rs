@@ -116,7 +116,8 @@ fn left_out(count: usize) -> usize {
     for taken in 0..count / 2 {
         below += probability;
         if below > 0.025 {
-            return taken;
+            // Two sides of 2.5 % each: this one is too many.
+            return taken.saturating_sub(1);
         }
         probability *= (count - taken) as f64 / (taken + 1) as f64;
     }

@@ -14,6 +14,9 @@ const SIZES: [[f32; 2]; 2] = [[1400.0, 900.0], [900.0, 600.0]];
 
 type Screen = Harness<'static, Desk>;
 
+/// Draws a state of the window.
+type State = fn([f32; 2], Theme) -> Screen;
+
 fn shown(size: [f32; 2], theme: Theme, events: Vec<Event>) -> Screen {
     let mut harness = desk(size, theme, events);
     harness.run_steps(4);
@@ -89,7 +92,7 @@ fn pictures_of_the_documentation() {
     let documentation = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/images");
     let folder = std::env::var_os("BRAID_PICTURES").map_or(documentation, PathBuf::from);
     std::fs::create_dir_all(&folder).expect("a folder");
-    let states: [(&str, fn([f32; 2], Theme) -> Screen); 7] = [
+    let states: [(&str, State); 7] = [
         ("first_start", first_start),
         ("training", training),
         ("scrubber", scrubber),

@@ -8,7 +8,7 @@ use egui::{
 use super::format::grouped;
 use super::heard::{Heard, Level};
 use super::routing::{frame, read_words, source_words};
-use super::view::View;
+use super::view::{Moment, View};
 use crate::protocol::{Command, Effect, Intervention, RouteEdit, Site, Stream};
 
 /// A question that has not been answered.
@@ -78,8 +78,8 @@ fn verdict(edits: &[Intervention], difference: f64, error: f64) -> &'static str 
         return "within the noise of the batches";
     }
     match (difference > 0.0, cuts, edits.len()) {
-        (true, true, 1) => "the model needs this route",
-        (true, true, _) => "the model needs these routes",
+        (true, true, 1) => "cutting it costs loss, above the noise",
+        (true, true, _) => "cutting them costs loss, above the noise",
         (true, false, _) => "these edits raise the loss",
         (false, true, _) => "the model does better without",
         (false, false, _) => "these edits lower the loss",
@@ -325,9 +325,10 @@ impl Interventions {
             ));
             let amount = format!("{sign}{:.4}", difference.abs());
             if effect.error.is_finite() {
-                let text = format!("{amount} ± {:.4}", effect.error);
+                let percent = 100.0 * difference / effect.clean;
+                let text = format!("{amount} ± {:.4} ({percent:+.1} %)", effect.error);
                 ui.strong(text).on_hover_text(format!(
-                    "Difference and its standard error over {} batches",
+                    "Difference and its standard error over {} batches; in brackets the difference as a share of the loss without edits",
                     effect.batches
                 ));
                 bar(ui, effect);
@@ -338,8 +339,8 @@ impl Interventions {
             }
             let step = grouped(effect.step);
             if effect.step < heard.step {
-                ui.strong(format!("measured at step {step}, stale"))
-                    .on_hover_text(format!("The model is at step {}", grouped(heard.step)));
+                let now = grouped(heard.step);
+                ui.strong(format!("measured at step {step}; the model is at {now}"));
                 let again = Button::new("Measure again");
                 if ui.add_enabled(self.asked.is_none(), again).clicked() {
                     self.ask(heard, view, out);
@@ -347,6 +348,9 @@ impl Interventions {
             } else {
                 let words = RichText::new(format!("at step {step}")).weak();
                 ui.add(Label::new(words).extend());
+            }
+            if matches!(view.moment, Moment::At(_)) {
+                ui.strong("measured on the newest model, not on the map that is shown");
             }
         });
     }
@@ -424,7 +428,7 @@ mod tests {
         let cut = [edit(3, RouteEdit::Cut { source: 0 })];
         let said = |difference| verdict(&cut, difference, 0.02);
         assert_eq!(said(0.01), "within the noise of the batches");
-        assert_eq!(said(0.5), "the model needs this route");
+        assert_eq!(said(0.5), "cutting it costs loss, above the noise");
         assert_eq!(said(-0.5), "the model does better without");
     }
 

@@ -341,10 +341,14 @@ fn a_route_is_cut_measured_and_given_back() {
     );
     harness.state_mut().heard.hear(effect(vec![cut()], 1.4012));
     harness.run_steps(3);
-    assert!(harness.query_by_label("+0.1667 ± 0.0210").is_some());
     assert!(
         harness
-            .query_by_label("the model needs this route")
+            .query_by_label("+0.1667 ± 0.0210 (+13.5 %)")
+            .is_some()
+    );
+    assert!(
+        harness
+            .query_by_label("cutting it costs loss, above the noise")
             .is_some()
     );
     harness.snapshot("intervention_dark");
@@ -356,7 +360,7 @@ fn a_route_is_cut_measured_and_given_back() {
     harness.run_steps(2);
     assert!(
         harness
-            .query_by_label("measured at step 200, stale")
+            .query_by_label("measured at step 200; the model is at 201")
             .is_some()
     );
     harness.get_by_label("Measure again").click();

@@ -3,19 +3,16 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use braid_engine::checkpoint;
-use braid_engine::data::Tokenizer;
-use braid_engine::device::Precision;
 use braid_engine::trainer::{StudyOptions, Trainer};
 use clap::Args;
 use serde_json::json;
 
-use super::{DeviceArgs, Failure, Outcome, USAGE, notice, say};
+use super::trained::Trained;
+use super::{DeviceArgs, Failure, Outcome, USAGE, say};
 use crate::analyses::table::Table;
 use crate::analyses::{Analyses, Cost, Part, Subject};
-use crate::config::RunConfig;
 use crate::report::grouped;
-use crate::run_dir::{RunDir, Which, read_checkpoint, write_file};
+use crate::run_dir::write_file;
 
 /// The file with everything.
 const FILE: &str = "analysis.json";
@@ -72,34 +69,18 @@ fn part(name: &str) -> Result<Part, String> {
 }
 
 pub(super) fn run(args: &AnalyzeArgs) -> Outcome {
-    let run = RunDir::open(&args.run)?;
-    let config = RunConfig::parse(&run.config_toml()?, &[])?;
-    let folder = run.need_checkpoint(if args.best { Which::Best } else { Which::Last })?;
-    let files = read_checkpoint(&folder)?;
-    let tokenizer = Tokenizer::from_json(&run.tokenizer_json()?)?;
-    let data = super::train::dataset(&config, Some(&tokenizer))?;
-    let state = files
-        .state
-        .as_deref()
-        .map(checkpoint::read_state)
-        .transpose()?;
-    if let Some(state) = state
-        .as_ref()
-        .filter(|state| state.data != data.fingerprint())
-    {
-        notice(format!(
-            "the data are not those that the run was trained on (fingerprint {}, now {}): the figures are those of the new ones",
-            state.data,
-            data.fingerprint()
-        ));
-    }
-    let step = state.map_or(0, |state| state.step);
-    let model = config.model_config(data.vocab_size())?;
-    run.same_model(&model)?;
-    let (device, _) = args.device.open(Precision::F32)?;
-    let mut trainer = Trainer::new(device.executor(), model, config.train_config(), data)?;
-    let tensors = checkpoint::read(trainer.parameters(), &files.model, None)?;
-    trainer.restore(step, &tensors.values, None)?;
+    let Trained {
+        mut trainer,
+        device,
+        step,
+        folder,
+    } = Trained::open(
+        &args.run,
+        args.best,
+        &args.device,
+        "the figures are those of the new ones",
+        |_| {},
+    )?;
 
     let options = StudyOptions {
         sequences: args.sequences,
@@ -161,7 +142,7 @@ pub(super) fn run(args: &AnalyzeArgs) -> Outcome {
         say(analyses.cost_table().text());
     }
 
-    let out = args.out.as_deref().unwrap_or_else(|| run.path());
+    let out = args.out.as_deref().unwrap_or(&args.run);
     let subject = Subject::new(
         folder.display().to_string(),
         step,

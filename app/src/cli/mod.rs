@@ -11,6 +11,7 @@ mod list;
 mod sample;
 mod shelf;
 mod train;
+mod trained;
 mod ui;
 mod verify;
 

@@ -9,6 +9,8 @@ use std::fmt::Write;
 
 use braid_engine::analysis::{SiteStats, StreamStats, Weighting};
 
+use crate::names::{record_label, source_short};
+
 /// What the terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paint {
@@ -121,26 +123,12 @@ fn columns(sites: &[SiteStats]) -> Vec<String> {
     names
 }
 
-/// `block 3` becomes `3`: names of columns are short.
-fn short(name: &str) -> String {
-    match name {
-        "embed" => "e".into(),
-        "partial" => "p".into(),
-        "null" => "n".into(),
-        _ => match name.split_once(' ') {
-            Some(("attn", number)) => format!("a{number}"),
-            Some(("mlp", number)) => format!("m{number}"),
-            Some((_, number)) => number.into(),
-            None => name.chars().take(2).collect(),
-        },
-    }
-}
-
-/// ` 7 mlp`, ` readout`.
+/// `  4 mlp`, `    out`: as in the window; the numbers of layers end in one column.
 fn label(site: &SiteStats) -> String {
-    match site.kind {
-        "readout" => "read-out".into(),
-        kind => format!("{:>3} {kind}", site.site),
+    let name = record_label(site.site, site.kind);
+    match name.strip_suffix("mlp") {
+        Some(layer) => format!("{:>8}", format!("{layer}mlp ")),
+        None => format!("{name:>8}"),
     }
 }
 
@@ -262,11 +250,14 @@ fn axis(names: &[String], size: usize) -> String {
     let mut line: Vec<char> = vec![' '; names.len() * size];
     let mut free = 0;
     for (column, name) in names.iter().enumerate() {
-        let name: Vec<char> = short(name).chars().collect();
+        let name: Vec<char> = source_short(name).chars().collect();
         let at = column * size;
-        if at >= free && at + name.len() <= line.len() {
-            line[at..at + name.len()].copy_from_slice(&name);
-            free = at + name.len() + 1;
+        // The last name is cut where its column ends.
+        let room = line.len().saturating_sub(at);
+        let name = &name[..name.len().min(room)];
+        if at >= free {
+            line[at..at + name.len()].copy_from_slice(name);
+            free = at + name.len() + usize::from(name.len() > size - 1 && size < 4);
         }
     }
     line.into_iter().collect()
@@ -316,25 +307,25 @@ fn scale(paint: Paint, weighting: Weighting) -> String {
 fn legend(names: &[String], paint: Paint, weighting: Weighting) -> String {
     let mut line = scale(paint, weighting);
     line.push('\n');
-    line.push_str("columns: e embedding");
+    line.push_str("columns: EMB embedding");
     let has = |test: fn(&str) -> bool| names.iter().any(|name| test(name));
     if has(|name| name.starts_with("block ")) {
-        line.push_str(", 1 2 .. blocks");
+        line.push_str(", B1 B2 .. blocks");
     }
     if has(|name| name.starts_with("layer ")) {
-        line.push_str(", 1 2 .. outputs of layers");
+        line.push_str(", L1 L2 .. outputs of layers");
     }
     if has(|name| name.starts_with("state ")) {
-        line.push_str(", 1 2 .. states after so many sublayers");
+        line.push_str(", S1 S2 .. states after so many sublayers");
     }
     if has(|name| name.starts_with("attn ")) {
-        line.push_str(", a1 m1 .. outputs of attention and feed-forward");
+        line.push_str(", A1 M1 .. outputs of attention and feed-forward");
     }
     if has(|name| name == "partial") {
-        line.push_str(", p current block");
+        line.push_str(", part the unfinished block");
     }
     if has(|name| name == "null") {
-        line.push_str(", n nothing");
+        line.push_str(", null nothing");
     }
     line.push_str(match weighting {
         Weighting::Softmax => {

@@ -1,7 +1,7 @@
 //! The folder of a run.
 //!
 //! ```text
-//! config.toml  config.json  tokenizer.json  metrics.jsonl  frames.jsonl  lock
+//! config.toml  config.json  tokenizer.json  metrics.jsonl  frames.jsonl  samples.jsonl  lock
 //! checkpoints/step-000200/{model.safetensors, optimizer.safetensors, state.json}
 //! last  best                       the names of two folders in checkpoints/
 //! ```
@@ -11,8 +11,9 @@
 //! replaced, and only then older checkpoints are removed. What a kill leaves behind begins with a dot or is not named by
 //! `last` or `best`; it is removed by the next save.
 //!
-//! `metrics.jsonl` and [`frames.jsonl`](crate::frame_log) only grow, and are cut back to the checkpoint when the run goes on from
-//! it. A run is complete without its frames: what is wrong with them is a notice, never an error.
+//! `metrics.jsonl`, [`frames.jsonl`](crate::frame_log) and [`samples.jsonl`](crate::sample_log) grow, and are cut back to the
+//! checkpoint when the run goes on from it. A run is complete without its frames and texts: what is wrong with them is a notice,
+//! never an error.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -22,8 +23,9 @@ use braid_engine::models::config::ModelConfig;
 use braid_engine::{Error, Result};
 
 use crate::frame_log::FrameLog;
-use crate::protocol::Frame;
+use crate::protocol::{Frame, Sampled};
 use crate::records::{Record, lines_until};
+use crate::sample_log::SampleLog;
 
 const CONFIG_TOML: &str = "config.toml";
 const CONFIG_JSON: &str = "config.json";
@@ -87,6 +89,7 @@ pub struct RunWriter {
     run: RunDir,
     metrics: File,
     frames: FrameLog,
+    samples: SampleLog,
     /// Held, never read: the operating system releases it when the process ends, however it ends.
     _lock: File,
 }
@@ -193,6 +196,14 @@ impl RunDir {
             )));
         }
         Ok(Self { path: path.into() })
+    }
+
+    /// Whether another process is writing it now. Where there are no locks, nobody knows: `false`.
+    #[must_use]
+    pub fn is_being_written(&self) -> bool {
+        let lock = File::open(self.path.join(LOCK));
+        let tried = lock.map(|lock| lock.try_lock_shared());
+        matches!(tried, Ok(Err(TryLockError::WouldBlock)))
     }
 
     /// Where it is.
@@ -395,7 +406,8 @@ impl RunWriter {
             Err(TryLockError::WouldBlock) => {
                 let shown = run.path.display();
                 return Err(Error::File(format!(
-                    "another process is writing the run {shown}"
+                    "another process is writing the run {shown}; end that one first, or look at the run without opening it \
+                     (in the window: Open…, Look)"
                 )));
             }
             // Some file systems have no locks; the run is usable without.
@@ -405,6 +417,7 @@ impl RunWriter {
         let metrics = open(&path).map_err(|error| failed("written", &path, &error))?;
         Ok(Self {
             frames: FrameLog::open(run.path()),
+            samples: SampleLog::new(run.path()),
             run,
             metrics,
             _lock: lock,
@@ -445,6 +458,22 @@ impl RunWriter {
     /// If the file cannot be written: once, then nothing more is recorded.
     pub fn keep_frame(&mut self, frame: &Frame, always: bool) -> Result<()> {
         self.frames.push(frame, always)
+    }
+
+    /// Drop the texts that a checkpoint of `step` updates does not contain.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn rewind_samples(&mut self, step: u64) -> Result<()> {
+        self.samples.rewind(step)
+    }
+
+    /// Add a text that the model wrote to `samples.jsonl`.
+    ///
+    /// # Errors
+    /// If the file cannot be written: once, then nothing more is recorded.
+    pub fn keep_sample(&mut self, sample: &Sampled) -> Result<()> {
+        self.samples.push(sample)
     }
 
     /// A kill may come between a checkpoint and its record: write it then. For after [`RunWriter::rewind_metrics`].

@@ -143,11 +143,11 @@ fn refuse_other_run(state: &State, config: &RunConfig, fingerprint: &str) -> Res
     Ok(())
 }
 
-/// A training goes on without its frames.
-fn without_frames(result: Result<()>) -> Option<String> {
+/// A training goes on without its frames and texts.
+fn without(what: &str, result: Result<()>) -> Option<String> {
     let error = result.err()?;
     Some(format!(
-        "{error}; the training goes on, but records no frames"
+        "{error}; the training goes on, but records no {what}"
     ))
 }
 
@@ -234,7 +234,8 @@ impl Session {
             run.rewind_metrics(state.step)?;
             let path = format!("checkpoints/{}", checkpoint_name(state.step));
             run.ensure_saved_record(state.step, path)?;
-            notices.extend(without_frames(run.rewind_frames(state.step)));
+            notices.extend(without("frames", run.rewind_frames(state.step)));
+            notices.extend(without("texts", run.rewind_samples(state.step)));
         }
         Ok(notices)
     }
@@ -246,7 +247,8 @@ impl Session {
     pub fn restart(&mut self) -> Result<()> {
         match &mut self.run {
             Some(run) => {
-                self.notices.extend(without_frames(run.rewind_frames(0)));
+                self.notices.extend(without("frames", run.rewind_frames(0)));
+                self.notices.extend(without("texts", run.rewind_samples(0)));
                 run.rewind_metrics(0)
             }
             None => Ok(()),

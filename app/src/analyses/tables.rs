@@ -5,11 +5,12 @@ use braid_engine::trainer::study::{
 };
 
 use super::table::{Cell, Table};
+use crate::names::record_label;
 use crate::row;
 
-/// Site and kind for people: `5 mlp`.
+/// A site as the map calls it: `3 mlp`.
 fn site(site: u32, kind: &str) -> Cell {
-    Cell::Text(format!("{site} {kind}"))
+    Cell::Text(record_label(site, kind))
 }
 
 /// Reads, their weights, the divergence of streams, gates and experts; what a model has not got is left out.

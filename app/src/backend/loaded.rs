@@ -10,19 +10,20 @@ use braid_engine::sample::Sampling;
 use braid_engine::trainer::preview;
 use braid_engine::{Error, Result};
 
+use super::folders::chance;
 use super::pace::Pace;
 use super::{Sink, Surroundings};
 use crate::config::RunConfig;
 use crate::form::values;
-use crate::frame_log;
 use crate::protocol::{
-    Draft, Effect, Event, Frame, Intervention, Line, RunInfo, RunState, SiteKind, Timing, Trace,
+    Draft, Effect, Event, Frame, Intervention, Line, RunInfo, RunState, Sampled, SiteKind, Timing,
+    Trace,
 };
 use crate::records::Record;
 use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_checkpoint};
 use crate::sampler::Sampler;
 use crate::session::{Session, Start, device_name};
-use crate::texts;
+use crate::{frame_log, sample_log, texts};
 
 /// Held-out batches that an intervention is measured on, at most.
 const EFFECT_BATCHES: usize = 8;
@@ -41,6 +42,8 @@ pub(super) struct Loaded {
     lines: Vec<Line>,
     /// What was recorded of its routing.
     frames: Vec<Frame>,
+    /// What its model wrote.
+    samples: Vec<Sampled>,
     finished: bool,
 }
 
@@ -200,6 +203,13 @@ impl Loaded {
         loaded.frames = recorded.frames;
         let step = loaded.step();
         loaded.frames.retain(|frame| frame.step <= step);
+        // Read after the file was cut to the checkpoint.
+        match sample_log::read(folder) {
+            Ok(samples) => loaded.samples = samples,
+            Err(error) => sink(Event::Notice {
+                message: format!("{error}; the texts of this run are not shown"),
+            }),
+        }
         Ok(loaded)
     }
 
@@ -219,6 +229,7 @@ impl Loaded {
             saved_at: (surroundings.clock)(),
             lines: Vec::new(),
             frames: Vec::new(),
+            samples: Vec::new(),
         }
     }
 
@@ -263,6 +274,7 @@ impl Loaded {
     pub(super) fn info(&mut self) -> RunInfo {
         let lines = std::mem::take(&mut self.lines);
         let frames = std::mem::take(&mut self.frames);
+        let samples = std::mem::take(&mut self.samples);
         let config = self.session.config();
         let sublayers = self.session.trainer().model().sublayers();
         RunInfo {
@@ -284,6 +296,8 @@ impl Loaded {
             saved: self.session.saved(),
             lines,
             frames,
+            samples,
+            chance: chance(config),
         }
     }
 
@@ -348,6 +362,13 @@ impl Loaded {
         self.pace.frame(now, now - began);
         self.notify(sink);
         Ok(())
+    }
+
+    /// A text is complete: keep it, and show it.
+    pub(super) fn sampled(&mut self, sampled: Sampled, sink: Sink<'_>) {
+        self.session.keep_sample(&sampled);
+        sink(Event::Sampled(Box::new(sampled)));
+        self.notify(sink);
     }
 
     /// Show what the session has noticed.
@@ -461,6 +482,7 @@ impl Loaded {
             message: format!("back at step {}, learning rate {lr:.3e}", self.step()),
         });
         self.lines = Line::read(&run.metrics()?);
+        self.samples = sample_log::read(folder).unwrap_or_default();
         sink(Event::Ready(Box::new(self.info())));
         Ok(())
     }

@@ -11,6 +11,7 @@ mod loaded;
 mod pace;
 mod writing;
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -21,7 +22,7 @@ use crate::protocol::{AUTOSAVE, Command, DeviceInfo, Event, RunState, SHARE};
 use check::Checker;
 use goal::Goal;
 use loaded::{Loaded, Prepared};
-use writing::Writing;
+use writing::{Order, Writing};
 
 /// What the backend cannot know by itself.
 #[derive(Clone)]
@@ -63,7 +64,10 @@ pub struct Backend {
     share: f64,
     /// Seconds between two checkpoints by time.
     autosave: Option<f64>,
-    writing: Option<Writing>,
+    /// Texts that are being written, the oldest first.
+    writing: VecDeque<Writing>,
+    /// What to write whenever so many updates are done.
+    every: Option<(u64, Order)>,
     /// Step at which a lost device was opened again.
     reopened: Option<u64>,
     ended: bool,
@@ -83,7 +87,8 @@ impl Backend {
             goal: Goal::default(),
             share: SHARE,
             autosave: Some(AUTOSAVE),
-            writing: None,
+            writing: VecDeque::new(),
+            every: None,
             reopened: None,
             ended: false,
         }
@@ -92,7 +97,7 @@ impl Backend {
     /// Whether [`Backend::turn`] has something to do; if not, wait for a command.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        self.running || self.writing.is_some()
+        self.running || !self.writing.is_empty()
     }
 
     /// Whether the last command was `Quit`.
@@ -211,6 +216,15 @@ impl Backend {
             Command::Save => {
                 self.need()?.save(sink).await?;
             }
+            Command::Look { folder } => {
+                // What can be refused is, before the run that is loaded is put away.
+                crate::run_dir::RunDir::open(std::path::Path::new(&folder))?;
+                if self.loaded.is_some() {
+                    self.close(true, sink).await?;
+                    sink(Event::State(RunState::Empty));
+                }
+                folders::look(&folder, sink)?;
+            }
             Command::Peek { folder } => sink(Event::Peeked(Box::new(folders::peek(&folder)?))),
             Command::History { folder } => folders::history(&folder, sink)?,
             Command::Sample {
@@ -220,12 +234,18 @@ impl Backend {
                 seed,
             } => {
                 let loaded = self.loaded.as_mut().ok_or_else(no_run)?;
-                let sampling = braid_engine::sample::Sampling {
-                    temperature,
-                    top_k: 0,
-                    seed,
-                };
-                self.writing = Some(Writing::new(loaded, &prompt, tokens, sampling).await?);
+                let order = Order::new(prompt, tokens, temperature, seed);
+                self.writing.push_back(Writing::new(loaded, &order).await?);
+            }
+            Command::SampleEvery {
+                every,
+                prompt,
+                tokens,
+                temperature,
+                seed,
+            } => {
+                let order = Order::new(prompt, tokens, temperature, seed);
+                self.every = every.filter(|every| *every > 0).map(|every| (every, order));
             }
             Command::Trace { text } => {
                 let trace = self.need()?.trace(&text).await?;
@@ -256,9 +276,7 @@ impl Backend {
 
     /// A slice of what is going on: one update and what is due after it, and some tokens of a sample.
     pub async fn turn(&mut self, sink: Sink<'_>) {
-        if self.writing.is_some() {
-            self.write_on(sink).await;
-        }
+        self.write_on(sink).await;
         if self.running
             && let Err(error) = self.advance(sink).await
         {
@@ -267,17 +285,17 @@ impl Backend {
     }
 
     async fn write_on(&mut self, sink: Sink<'_>) {
-        let Some(writing) = &mut self.writing else {
+        let (Some(writing), Some(loaded)) = (self.writing.front_mut(), &mut self.loaded) else {
             return;
         };
         match writing.go_on().await {
             Ok(None) => {}
             Ok(Some(sampled)) => {
-                sink(Event::Sampled(Box::new(sampled)));
-                self.writing = None;
+                loaded.sampled(sampled, sink);
+                self.writing.pop_front();
             }
             Err(error) => {
-                self.writing = None;
+                self.writing.pop_front();
                 sink(Event::Failed {
                     what: "sample".into(),
                     message: error.to_string(),
@@ -294,6 +312,15 @@ impl Backend {
             return Ok(());
         };
         loaded.advance(share, sink).await?;
+        if let Some((every, order)) = &self.every
+            && loaded.step().is_multiple_of(*every)
+            && loaded.end().is_none_or(|end| end == RunState::Finished)
+        {
+            // A text takes longer than the updates between two: one waits, the others are left out.
+            if self.writing.len() < 2 {
+                self.writing.push_back(Writing::new(loaded, order).await?);
+            }
+        }
         if let Some(seconds) = self.autosave {
             loaded.autosave(seconds, sink).await?;
         }
@@ -333,7 +360,7 @@ impl Backend {
             return;
         }
         self.devices.clear();
-        self.writing = None;
+        self.writing.clear();
         let Some(lost) = self.loaded.take() else {
             return;
         };
@@ -402,7 +429,7 @@ impl Backend {
         };
         self.running = state == RunState::Running;
         self.loaded = Some(loaded);
-        self.writing = None;
+        self.writing.clear();
         sink(Event::State(state));
     }
 
@@ -433,7 +460,7 @@ impl Backend {
     /// Put the run away.
     async fn close(&mut self, save: bool, sink: Sink<'_>) -> Result<()> {
         (self.running, self.single) = (false, false);
-        self.writing = None;
+        self.writing.clear();
         let Some(mut loaded) = self.loaded.take() else {
             return Ok(());
         };
@@ -523,10 +550,11 @@ fn name(command: &Command) -> &'static str {
         Command::Set { .. } => "set",
         Command::Until { .. } => "stop conditions",
         Command::Save => "save",
+        Command::Look { .. } => "look at",
         Command::Peek { .. } => "look inside",
         Command::Open { .. } => "open",
         Command::History { .. } => "history",
-        Command::Sample { .. } => "sample",
+        Command::Sample { .. } | Command::SampleEvery { .. } => "sample",
         Command::Trace { .. } => "trace",
         Command::Intervene { .. } => "intervene",
         Command::Rewind { .. } => "rewind",

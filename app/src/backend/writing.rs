@@ -11,6 +11,29 @@ use crate::sampler::Sampler;
 /// Tokens of one turn.
 const SLICE: usize = 4;
 
+/// What to write.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    prompt: String,
+    tokens: usize,
+    sampling: Sampling,
+}
+
+impl Order {
+    pub(super) fn new(prompt: String, tokens: usize, temperature: f64, seed: u64) -> Self {
+        let sampling = Sampling {
+            temperature,
+            top_k: 0,
+            seed,
+        };
+        Self {
+            prompt,
+            tokens,
+            sampling,
+        }
+    }
+}
+
 /// A text that is being written with the parameters of one moment.
 #[derive(Debug)]
 pub(super) struct Writing {
@@ -24,20 +47,16 @@ pub(super) struct Writing {
 }
 
 impl Writing {
-    pub(super) async fn new(
-        loaded: &mut Loaded,
-        prompt: &str,
-        tokens: usize,
-        sampling: Sampling,
-    ) -> Result<Self> {
-        let (sampler, tokenizer, ids) = loaded.sampler(prompt, sampling).await?;
+    pub(super) async fn new(loaded: &mut Loaded, order: &Order) -> Result<Self> {
+        let sampling = order.sampling;
+        let (sampler, tokenizer, ids) = loaded.sampler(&order.prompt, sampling).await?;
         Ok(Self {
             sampler,
             tokenizer,
             sampling,
             step: loaded.step(),
             tokens: ids.into_iter().map(|id| (id, None)).collect(),
-            left: tokens,
+            left: order.tokens,
         })
     }
 

@@ -138,6 +138,12 @@ pub enum Command {
         /// The folder.
         folder: String,
     },
+    /// Read a run on disk without opening it, even while another process trains it: answered by `Looked`. A run that is loaded
+    /// is saved and closed first.
+    Look {
+        /// The folder.
+        folder: String,
+    },
     /// Open a run, paused at its last checkpoint: answered by `Ready` or `Failed`.
     Open {
         /// The folder.
@@ -157,6 +163,20 @@ pub enum Command {
         /// Tokens to add.
         tokens: usize,
         /// Temperature; 0: always the most likely token.
+        temperature: f64,
+        /// Seed of the choices.
+        seed: u64,
+    },
+    /// Continue a prompt whenever so many updates are done, as `Sample` does, with the parameters of just that update. For all
+    /// runs from now on.
+    SampleEvery {
+        /// Updates between two texts; `None`: never.
+        every: Option<u64>,
+        /// As in `Sample`, here and below.
+        prompt: String,
+        /// Tokens to add.
+        tokens: usize,
+        /// Temperature.
         temperature: f64,
         /// Seed of the choices.
         seed: u64,

@@ -121,6 +121,12 @@ pub struct RunInfo {
     /// Recorded frames so far, oldest first.
     #[serde(default)]
     pub frames: Vec<Frame>,
+    /// The last texts that its model wrote, oldest first.
+    #[serde(default)]
+    pub samples: Vec<Sampled>,
+    /// Share of right answers of who draws an answer at random; tasks only.
+    #[serde(default)]
+    pub chance: Option<f64>,
 }
 
 /// What is inside a run's folder.
@@ -140,6 +146,9 @@ pub struct Peek {
     pub parameters: u64,
     /// Bytes of the last checkpoint.
     pub bytes: u64,
+    /// Another process is writing it now.
+    #[serde(default)]
+    pub busy: bool,
 }
 
 /// Whether something is being trained.
@@ -305,6 +314,8 @@ pub enum Event {
     Frame(Box<Frame>),
     /// Speed, lately.
     Timing(Timing),
+    /// A run on disk as it is now, to be looked at while nobody here trains it: of its `device`, nothing is known.
+    Looked(Box<RunInfo>),
     /// A folder was looked into.
     Peeked(Box<Peek>),
     /// Metrics and frames of a run on disk.

@@ -52,6 +52,15 @@ pub enum Line {
         /// Its folder, seen from the run's folder.
         path: String,
     },
+    /// A field was changed while the run went on.
+    Changed {
+        /// Updates done.
+        step: u64,
+        /// Key of the field.
+        key: String,
+        /// Its new value, TOML.
+        value: String,
+    },
     /// The training stopped.
     Error {
         /// The update that failed.

@@ -4,9 +4,11 @@ use braid_engine::ops::edit_weights::RouteEdit;
 use braid_engine::trainer::{DepthNorm, SiteEdit};
 use braid_engine::{Error, Result};
 
-use super::{Session, without_frames};
+use super::{Session, without};
 use crate::config::RunConfig;
-use crate::protocol::{self, Depth, Effect, Frame, Intervention, Trace, TraceSite, Unfolded};
+use crate::protocol::{
+    self, Depth, Effect, Frame, Intervention, Sampled, Trace, TraceSite, Unfolded,
+};
 use crate::records::Record;
 use crate::run_dir::RunWriter;
 
@@ -79,7 +81,15 @@ impl Session {
     pub fn keep_frame(&mut self, frame: &Frame, always: bool) {
         if let Some(run) = &mut self.run {
             self.notices
-                .extend(without_frames(run.keep_frame(frame, always)));
+                .extend(without("frames", run.keep_frame(frame, always)));
+        }
+    }
+
+    /// Keep a text that the model wrote in the run's folder.
+    pub fn keep_sample(&mut self, sample: &Sampled) {
+        if let Some(run) = &mut self.run {
+            self.notices
+                .extend(without("texts", run.keep_sample(sample)));
         }
     }
 

@@ -6,6 +6,7 @@ use web_time::{Duration, Instant};
 use super::format::grouped;
 use super::heard::Heard;
 use super::host::{Answer, Purpose};
+use super::looking;
 use super::theme;
 use super::view::{Tab, View};
 use crate::protocol::{Command, Event, RunState};
@@ -86,7 +87,7 @@ impl Banners {
     pub(super) fn any(&self, heard: &Heard, view: &View) -> bool {
         let diverged = matches!(heard.state(), RunState::Diverged { .. });
         let said = self.failure.is_some() || self.lost.is_some() || self.not_kept(view).is_some();
-        diverged || said || self.no_gpu(heard)
+        diverged || said || heard.looking || self.no_gpu(heard)
     }
 
     /// Draw them; nothing, most of the time.
@@ -113,6 +114,7 @@ impl Banners {
                 field: None,
             });
         }
+        view.look_away |= looking::banner(ui, heard);
         self.failed(ui, heard, view, out);
         if let Some(message) = &self.lost {
             let edge = ui.visuals().warn_fg_color;
@@ -221,6 +223,10 @@ fn words(what: &str) -> (String, &'static str) {
         ),
         "save" => ("The checkpoint could not be written", ""),
         "open" => ("The run could not be opened", ""),
+        "look at" => (
+            "The run on disk could not be read",
+            "What was read before is still shown. Choose the folder again under Open….",
+        ),
         "history" => (
             "The run to compare with could not be read",
             "Choose the folder of another one under Compare.",

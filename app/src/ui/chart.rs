@@ -39,6 +39,8 @@ pub(super) struct Lens {
     cursor: Option<f64>,
     /// The moment that the routing view shows, if it is not the newest.
     mark: Option<f64>,
+    /// Where something was changed by hand, and what.
+    pub(super) changes: Vec<(f64, String)>,
     /// No chart has said yet what the mark is.
     unnamed: bool,
     /// The part that is being selected.
@@ -95,6 +97,7 @@ impl Lens {
             range,
             cursor: view.cursor,
             mark,
+            changes: Vec::new(),
             unnamed: true,
             band,
             hovered: None,
@@ -377,6 +380,7 @@ impl Chart<'_> {
             .label_spacing(egui::Rangef::new(8.0, 12.0));
         let faint = ui.visuals().weak_text_color().gamma_multiply(0.25);
         let strong = ui.visuals().strong_text_color();
+        let warn = ui.visuals().warn_fg_color;
         let response = Plot::new(self.title)
             .height(self.height)
             .width(width + NUMBERS)
@@ -411,6 +415,11 @@ impl Chart<'_> {
                 }
                 for trace in &self.traces {
                     trace.draw(plot, lens, &span, self.log);
+                }
+                for (at, _) in &lens.changes {
+                    let line = VLine::new("changed", lens.to_plot(*at)).color(warn);
+                    let style = egui_plot::LineStyle::dashed_dense();
+                    plot.vline(line.width(1.0).style(style).allow_hover(false));
                 }
                 if let Some(at) = lens.mark {
                     let line = VLine::new("shown", lens.to_plot(at)).color(strong);
@@ -449,6 +458,23 @@ impl Chart<'_> {
             x.clamp(from, to)
         };
         lens.hovered = plot.hover_pos().map(x).or(lens.hovered);
+        if let Some(pointer) = plot.hover_pos() {
+            // What was changed, where the pointer is near its line.
+            let near = |(at, _): &&(f64, String)| {
+                let at = transform.position_from_point_x(lens.to_plot(*at));
+                (at - pointer.x).abs() < 4.0
+            };
+            let words: Vec<&str> = lens
+                .changes
+                .iter()
+                .filter(near)
+                .map(|(_, words)| words.as_str())
+                .collect();
+            if !words.is_empty() {
+                plot.clone()
+                    .on_hover_text_at_pointer(format!("changed here: {}", words.join(", ")));
+            }
+        }
         if plot.clicked() {
             lens.clicked = plot.interact_pointer_pos().map(x).or(lens.clicked);
         }

@@ -4,7 +4,7 @@ use egui::{Color32, Ui};
 
 use super::chart::{self, Chart, Lens, Style, Trace};
 use super::depths::{self, Depths};
-use super::heard::Heard;
+use super::heard::{Curve, Heard, Point};
 use super::palette;
 use super::routing::line_colour;
 use super::scales;
@@ -53,9 +53,10 @@ impl Curves {
             scales::empty(ui, words, height - used);
             return;
         }
-        let end = heard.run.as_ref().map(|run| run.steps as f64);
+        let end = heard.subject().map(|run| run.steps as f64);
         let drawn = [&series.loss, &series.val_loss].into_iter();
         let mut lens = Lens::new(view, drawn, end, shown(heard, view), self.band);
+        lens.changes = changes(heard, view);
         let window = view.scales.smooth;
         let smooth = window > 1.0;
         let loss = if smooth {
@@ -102,14 +103,23 @@ impl Curves {
             },
             losses,
         )];
+        let guessing = guessing(heard);
         if !series.accuracy.is_empty() {
             let curve = trace("val", &series.accuracy, second, Style::Dotted, true);
+            let quiet = ui.visuals().weak_text_color();
+            let guess = trace(
+                "guessing",
+                &guessing,
+                quiet,
+                Style::Thin,
+                !guessing.is_empty(),
+            );
             charts.push((
                 Kind {
                     factor: 100.0,
                     ..kind("Accuracy", "%", true, 1.0)
                 },
-                vec![curve],
+                vec![guess, curve],
             ));
         }
         let (unit, share) = if known && view.scales.per_depth {
@@ -163,6 +173,28 @@ impl Curves {
     }
 }
 
+/// The accuracy of who draws an answer at random, over the part of the training that has accuracies.
+fn guessing(heard: &Heard) -> Curve {
+    let mut curve = Curve::default();
+    let Some(chance) = heard.subject().and_then(|run| run.chance) else {
+        return curve;
+    };
+    let last = heard.series.loss.last().copied();
+    let first = Point {
+        step: 0.0,
+        tokens: 0.0,
+        seconds: 0.0,
+        value: chance,
+    };
+    for point in [Some(first), last].into_iter().flatten() {
+        curve.push(Point {
+            value: chance,
+            ..point
+        });
+    }
+    curve
+}
+
 /// The losses, and the chart that was chosen to stand below them.
 fn choose<T>(ui: &mut Ui, second: &mut &'static str, charts: Vec<(Kind, T)>) -> Vec<(Kind, T)> {
     let known = charts.iter().any(|(kind, _)| kind.title == *second);
@@ -177,6 +209,16 @@ fn choose<T>(ui: &mut Ui, second: &mut &'static str, charts: Vec<(Kind, T)>) -> 
     let chosen = |(at, (kind, _)): &(usize, (Kind, T))| *at == 0 || kind.title == *second;
     let charts = charts.into_iter().enumerate().filter(chosen);
     charts.map(|(_, chart)| chart).collect()
+}
+
+/// Where fields were changed while the run went on, with what was changed.
+fn changes(heard: &Heard, view: &View) -> Vec<(f64, String)> {
+    let changes = heard.series.changes.iter();
+    let placed = changes.filter_map(|(step, words)| {
+        let at = heard.series.loss.place(view.axis, *step as f64)?;
+        Some((at, words.clone()))
+    });
+    placed.collect()
 }
 
 /// Where the moment lies that the routing view shows, if it is not the newest.

@@ -2,8 +2,8 @@
 
 use super::curve::{Curve, Point};
 use super::heard::Series;
-use super::routing::site_label;
 use super::view::Axis;
+use crate::names::site_label;
 use crate::protocol::{Frame, SiteKind};
 
 /// A curve for each site, bottom first. Frames are bounded in number, so they are made again when the frames change.

@@ -129,6 +129,7 @@ impl Drafting {
     #[must_use]
     pub fn has_left(&self, heard: &Heard) -> bool {
         match (&heard.run, &heard.closed, &heard.checked) {
+            _ if heard.looking => false,
             // The last answer, even if the draft has changed since: nothing flickers while somebody types.
             (None, Some(closed), Some(checked)) if !checked.values.is_empty() => {
                 !difference(&closed.values, &checked.values).is_empty()

@@ -102,6 +102,8 @@ pub struct Series {
     pub lr: Curve,
     /// Norm of the gradient before clipping.
     pub grad_norm: Curve,
+    /// Fields that were changed while the run went on: after which update, and what, in words.
+    pub changes: Vec<(u64, String)>,
     /// Tokens per second.
     pub speed: Curve,
     /// Routing records.
@@ -198,6 +200,10 @@ impl Series {
                     }
                 }
             }
+            Line::Changed { step, key, value } => {
+                self.changes.retain(|(at, _)| at <= step);
+                self.changes.push((*step, format!("{key} = {value}")));
+            }
             Line::Routing { step, sites } => self.frames.push(Frame {
                 step: *step,
                 sites: sites.clone(),
@@ -265,6 +271,8 @@ pub struct Heard {
     pub run: Option<RunInfo>,
     /// The run that was loaded before, while none is; the curves are still its own.
     pub closed: Option<RunInfo>,
+    /// The closed run is one on disk that is looked at, perhaps while another program trains it.
+    pub looking: bool,
     /// What it does.
     pub state: Option<RunState>,
     /// Updates done.
@@ -304,6 +312,13 @@ impl Heard {
     #[must_use]
     pub fn state(&self) -> &RunState {
         self.state.as_ref().unwrap_or(&RunState::Empty)
+    }
+
+    /// The run that is loaded, or the one that is looked at.
+    #[must_use]
+    pub fn subject(&self) -> Option<&RunInfo> {
+        let looked = self.closed.as_ref().filter(|_| self.looking);
+        self.run.as_ref().or(looked)
     }
 
     /// Recorded frames.
@@ -372,13 +387,18 @@ impl Heard {
             }
             Event::Ready(mut run) => {
                 let mut frames = Frames::default();
-                if self.is_same_run(&run) {
+                let same = self.is_same_run(&run);
+                if same {
                     frames = std::mem::take(&mut self.series.frames);
                     frames.rewind(run.step);
+                }
+                let samples = std::mem::take(&mut run.samples);
+                if samples.is_empty() && same {
                     self.samples.retain(|sample| sample.step <= run.step);
                 } else {
-                    self.samples.clear();
+                    self.samples = samples;
                 }
+                self.looking = false;
                 self.retire(&run.folder);
                 let recorded = std::mem::take(&mut run.frames);
                 self.series = Series::of(&run.lines, recorded);
@@ -430,8 +450,24 @@ impl Heard {
                     }
                 }
             }
+            Event::Looked(mut run) => {
+                let again = self.looking && self.is_same_run(&run);
+                if !again {
+                    self.retire(&run.folder);
+                    (self.trace, self.effect, self.saved) = (None, None, None);
+                }
+                let recorded = std::mem::take(&mut run.frames);
+                self.series = Series::of(&run.lines, recorded);
+                self.samples = std::mem::take(&mut run.samples);
+                (self.step, self.opened) = (run.step, run.step);
+                (self.run, self.looking, self.live) = (None, true, false);
+                self.timing = Timing::default();
+                self.closed = Some(*run);
+            }
             Event::Frame(frame) => {
                 self.live = true;
+                // Records come in batches; a frame is newer than they are.
+                self.step = self.step.max(frame.step);
                 self.series.frames.push(*frame);
             }
             Event::Timing(timing) => self.timing = timing,
@@ -473,6 +509,8 @@ impl Heard {
                 field,
             } => {
                 self.answers_to_sample += u64::from(what == "sample");
+                // The folder is gone, perhaps: what was read stays.
+                self.looking &= what != "look at";
                 self.note(Level::Error, format!("{what}: {message}"), field);
             }
             Event::Ended => self.ended = true,

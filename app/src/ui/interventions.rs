@@ -7,9 +7,10 @@ use egui::{
 
 use super::format::grouped;
 use super::heard::{Heard, Level};
-use super::routing::{frame, read_words, source_words};
+use super::routing::{frame, read_words};
 use super::view::{Moment, View};
-use crate::protocol::{Command, Effect, Intervention, RouteEdit, Site, Stream};
+use crate::names::source_words;
+use crate::protocol::{Command, Effect, Intervention, RouteEdit, RunState, Site, Stream};
 
 /// A question that has not been answered.
 #[derive(Clone, Debug)]
@@ -337,12 +338,26 @@ impl Interventions {
                 ui.strong(amount);
                 ui.label("one held-out batch only: its noise is unknown");
             }
+        });
+        ui.horizontal_wrapped(|ui| {
             let step = grouped(effect.step);
             if effect.step < heard.step {
                 let now = grouped(heard.step);
-                ui.strong(format!("measured at step {step}; the model is at {now}"));
-                let again = Button::new("Measure again");
-                if ui.add_enabled(self.asked.is_none(), again).clicked() {
+                ui.label(format!("measured at step {step}; the model is at {now}"));
+                let free = self.asked.is_none();
+                let running = *heard.state() == RunState::Running;
+                if running {
+                    let pause = ui.add_enabled(free, Button::new("Pause and measure"));
+                    let pause = pause.on_hover_text(
+                        "The model stays as it is while you try other edits. Resume goes on to the same bits.",
+                    );
+                    if pause.clicked() {
+                        out.push(Command::Pause);
+                        self.ask(heard, view, out);
+                    }
+                }
+                let again = ui.add_enabled(free, Button::new("Measure again"));
+                if again.clicked() {
                     self.ask(heard, view, out);
                 }
             } else {

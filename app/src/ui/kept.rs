@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use super::host::Host;
+use super::view::Beside;
 use crate::form::Edits;
 
 /// Dark, light, or as the system has it.
@@ -21,6 +22,15 @@ pub enum Look {
     Light,
 }
 
+/// What the engine does beside the steps, as it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Aside {
+    /// Seconds between two checkpoints by time; 0: never.
+    autosave: f64,
+    /// Share of the training time that goes into frames.
+    frames: f64,
+}
+
 /// What is kept, TOML.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -29,6 +39,9 @@ struct Shelf {
     /// Whether nothing moves by itself; without it, as the system wishes.
     #[serde(skip_serializing_if = "Option::is_none")]
     calm: Option<bool>,
+    /// Without it, as a new window has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beside: Option<Aside>,
     /// Configurations by name: what differs from the defaults.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     presets: BTreeMap<String, Table>,
@@ -41,6 +54,7 @@ struct Shelf {
 enum Change {
     Look(Look),
     Calm(bool),
+    Beside(Aside),
     /// A preset, or none: it is deleted.
     Preset(String, Option<Table>),
 }
@@ -50,6 +64,7 @@ impl Shelf {
         match change {
             Change::Look(look) => self.look = look,
             Change::Calm(calm) => self.calm = Some(calm),
+            Change::Beside(beside) => self.beside = Some(beside),
             Change::Preset(name, Some(table)) => {
                 self.presets.insert(name, table);
             }
@@ -148,6 +163,24 @@ impl Kept {
         self.change(Change::Calm(calm));
     }
 
+    /// How often checkpoints are written by time and how much time goes into frames, if it was ever chosen.
+    #[must_use]
+    pub fn beside(&self) -> Option<Beside> {
+        let Aside { autosave, frames } = self.shelf.beside?;
+        Some(Beside {
+            autosave: Some(autosave).filter(|seconds| *seconds > 0.0),
+            share: frames.clamp(0.0, 1.0),
+        })
+    }
+
+    /// Choose it.
+    pub fn set_beside(&mut self, beside: Beside) {
+        self.change(Change::Beside(Aside {
+            autosave: beside.autosave.unwrap_or(0.0),
+            frames: beside.share,
+        }));
+    }
+
     /// Names of the presets, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.shelf.presets.keys().map(String::as_str)
@@ -220,10 +253,16 @@ mod tests {
         let mut kept = Kept::default();
         kept.keep("mine, with \"marks\"", &edits(7));
         kept.set_calm(true);
+        let beside = Beside {
+            autosave: None,
+            share: 0.1,
+        };
+        kept.set_beside(beside);
         kept.exchange(&mut host);
         let mut next = Kept::default();
         next.exchange(&mut host);
         assert!(next.calm());
+        assert_eq!(next.beside(), Some(beside));
         assert_eq!(next.names().collect::<Vec<_>>(), ["mine, with \"marks\""]);
         let preset = next.preset("mine, with \"marks\"").expect("a preset");
         assert_eq!(preset, Ok(edits(7)));

@@ -31,6 +31,7 @@ pub mod host;
 mod interventions;
 mod kept;
 mod log;
+mod looking;
 mod palette;
 mod routing;
 mod rulers;

@@ -10,7 +10,7 @@ use super::format;
 use super::heard::Heard;
 use super::palette;
 use super::scales;
-use crate::protocol::{Command, RunState, Sampled};
+use crate::protocol::{Command, Sampled};
 
 /// Texts that are laid out at once; the rest on demand.
 const AT_ONCE: usize = 12;
@@ -26,8 +26,8 @@ pub(super) struct Samples {
     every: Option<u64>,
     /// The last `every`, while it is off.
     interval: u64,
-    /// Update at which the last automatic one was asked for.
-    asked_at: Option<u64>,
+    /// What was said last about those that are written by themselves.
+    told: Option<Command>,
     /// Answers that had come when one was asked for: no second question before the first is answered.
     waiting: Option<u64>,
     /// Colour tokens by their probability.
@@ -45,7 +45,7 @@ impl Default for Samples {
             seed: 1,
             every: Some(100),
             interval: 100,
-            asked_at: None,
+            told: None,
             waiting: None,
             coloured: false,
             all: false,
@@ -54,27 +54,25 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Ask for a text if one is due.
+    /// Say what is to be written by itself, if that has changed. Call once a frame.
     pub(super) fn tick(&mut self, heard: &Heard, out: &mut Vec<Command>) {
         if self
             .waiting
             .is_some_and(|answers| answers != heard.answers_to_sample)
+            || heard.run.is_none()
         {
             self.waiting = None;
         }
-        if heard.run.is_none() {
-            (self.waiting, self.asked_at) = (None, None);
-            return;
-        }
-        let (Some(every), RunState::Running) = (self.every, heard.state()) else {
-            return;
+        let wish = Command::SampleEvery {
+            every: self.every,
+            prompt: self.prompt.clone(),
+            tokens: self.tokens,
+            temperature: self.temperature,
+            seed: self.seed,
         };
-        // A rewind: what was asked for lies ahead again.
-        let asked = self.asked_at.filter(|&at| at <= heard.step).unwrap_or(0);
-        let due = heard.step / every > asked / every;
-        if due && self.waiting.is_none() {
-            self.asked_at = Some(heard.step);
-            self.ask(heard, out);
+        if self.told.as_ref() != Some(&wish) {
+            out.push(wish.clone());
+            self.told = Some(wish);
         }
     }
 
@@ -104,7 +102,7 @@ impl Samples {
             scales::empty(ui, words, rest);
             return;
         }
-        let monospace = heard.run.as_ref().is_some_and(|run| {
+        let monospace = heard.subject().is_some_and(|run| {
             run.values
                 .iter()
                 .any(|(key, value)| key == "data.task" && !value.trim_matches('"').is_empty())
@@ -193,7 +191,7 @@ impl Samples {
             ui.spacing_mut().item_spacing.x = 4.0;
             let mut on = self.every.is_some();
             let check = ui.checkbox(&mut on, small("write every"));
-            check.on_hover_text("A text each time so many updates are done");
+            check.on_hover_text("A text each time so many updates are done, with the parameters of just that update; it is kept in the run");
             let drag = DragValue::new(&mut self.interval).range(1..=100_000).suffix(" updates");
             let drag = ui.add_enabled(on, drag);
             drag.widget_info(|| WidgetInfo::labeled(Role::SpinButton, on, "Updates between texts"));

@@ -287,15 +287,21 @@ fn track(ui: &mut Ui, heard: &Heard, frames: &[Frame], view: &mut View) {
         WidgetInfo::slider(!frames.is_empty(), step as f64, "Step of the routing frame")
     });
     let last = heard.step.max(frames.last().map_or(0, |frame| frame.step));
-    let steps = heard.run.as_ref().map_or(0, |run| run.steps);
+    let steps = heard.subject().map_or(0, |run| run.steps);
     let end = end(last, steps);
     let inner = rect.shrink2(vec2(6.0, 0.0));
-    point(&response, frames, inner, end, view);
+    point(&response, (frames, &heard.series.changes), inner, end, view);
     keys(ui, &response, frames, view);
     paint(ui, &response, heard, frames, inner, end, view);
 }
 
-fn point(response: &Response, frames: &[Frame], inner: Rect, end: f64, view: &mut View) {
+fn point(
+    response: &Response,
+    (frames, changes): (&[Frame], &[(u64, String)]),
+    inner: Rect,
+    end: f64,
+    view: &mut View,
+) {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -315,10 +321,14 @@ fn point(response: &Response, frames: &[Frame], inner: Rect, end: f64, view: &mu
     if let Some(position) = response.hover_pos()
         && let Some(at) = nearest(frames, step(position.x))
     {
-        let step = grouped(frames[at].step);
-        response
-            .clone()
-            .on_hover_text_at_pointer(format!("frame at step {step}"));
+        let mut words = format!("frame at step {}", grouped(frames[at].step));
+        for (step, change) in changes {
+            let x = inner.left() + (*step as f64 / end) as f32 * inner.width();
+            if (x - position.x).abs() < 4.0 {
+                words.push_str(&format!("\nstep {}: {change}", grouped(*step)));
+            }
+        }
+        response.clone().on_hover_text_at_pointer(words);
     }
 }
 
@@ -372,6 +382,14 @@ fn paint(
             painter.vline(at, range, Stroke::new(1.0, quiet));
             before = at;
         }
+    }
+    for (step, _) in &heard.series.changes {
+        let range = ground.top()..=ground.bottom();
+        painter.vline(
+            x(*step as f64),
+            range,
+            Stroke::new(1.0, visuals.warn_fg_color),
+        );
     }
     let plot = Rect::from_min_max(
         pos2(inner.left(), ground.top() + MARKS),

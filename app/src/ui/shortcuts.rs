@@ -9,12 +9,18 @@ use crate::protocol::{Command, RunState};
 
 const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
 
-const LIST: [(&str, &str); 8] = [
+const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
+
+const LIST: [(&str, &str); 9] = [
     ("Space", "start, pause, resume"),
     ("→", "one step, when paused"),
     ("← →", "earlier or later frame, in the time scrubber"),
     ("Esc", "undo the last intervention"),
     ("Ctrl+S", "write a checkpoint"),
+    (
+        "Ctrl+Q",
+        "close the window; asks if something would be lost",
+    ),
     ("Tab", "to the next control"),
     ("Arrows", "move the selection, in the map"),
     ("F1", "this list"),
@@ -24,6 +30,9 @@ const LIST: [(&str, &str); 8] = [
 pub(super) fn take(ui: &Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
     if ui.input_mut(|input| input.consume_shortcut(&SAVE)) && heard.run.is_some() {
         out.push(Command::Save);
+    }
+    if ui.input_mut(|input| input.consume_shortcut(&QUIT)) {
+        ui.ctx().send_viewport_cmd(egui::ViewportCommand::Close);
     }
     if ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::F1)) {
         view.shortcuts = !view.shortcuts;

@@ -146,10 +146,13 @@ fn memory(used: Option<u64>, allocated: u64) -> (String, String) {
     let words = format!("{} of buffers for the run, on its device", bytes(allocated));
     match used {
         Some(used) => (
-            bytes(used),
+            format!("process {}", bytes(used)),
             format!("Memory of this process, the window included. It allocated {words}."),
         ),
-        None => (bytes(allocated), format!("The run allocated {words}.")),
+        None => (
+            format!("run {}", bytes(allocated)),
+            format!("The run allocated {words}."),
+        ),
     }
 }
 
@@ -177,8 +180,8 @@ mod tests {
 
     #[test]
     fn memory_and_age_are_said_in_words() {
-        assert_eq!(memory(Some(412_000_000), 80_000_000).0, "412.0 MB");
-        assert_eq!(memory(None, 80_000_000).0, "80.0 MB");
+        assert_eq!(memory(Some(412_000_000), 80_000_000).0, "process 412.0 MB");
+        assert_eq!(memory(None, 80_000_000).0, "run 80.0 MB");
         assert_eq!(
             [59.0, 60.0, 3599.0, 7300.0].map(ago),
             ["just now", "1 min ago", "59 min ago", "2 h ago"]

@@ -113,6 +113,8 @@ pub struct View {
     pub dialogs: Dialogs,
     /// Folders of runs that are no longer compared with: forgotten after this frame.
     pub forget: Vec<String>,
+    /// The run on disk is not looked at any longer: after this frame.
+    pub look_away: bool,
     /// The configuration that is being edited.
     pub draft: Drafting,
     /// Milliseconds that painting the window takes, lately.

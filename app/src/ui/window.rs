@@ -8,13 +8,14 @@ use web_time::Instant;
 
 use super::banners::Banners;
 use super::closing::Closing;
-use super::controls::{Controls, Room};
+use super::controls::{Controls, Room, beside};
 use super::focus::Focus;
 use super::heard::Heard;
 use super::host::{Answer, Host, Purpose};
 use super::interventions::Interventions;
 use super::kept::Look;
 use super::log::Log;
+use super::looking::Looking;
 use super::routing::Routing;
 use super::rulers::Rulers;
 use super::scrubber::Scrubber;
@@ -27,6 +28,12 @@ use crate::protocol::{Command, Event};
 
 /// From this width on, in points, there are side columns.
 const WIDE: f32 = 900.0;
+
+/// Height of the interventions under the map; a quarter more where its lines wrap.
+const INTERVENTIONS: f32 = 112.0;
+
+/// Width of the map's panel below which they wrap.
+const NARROW_MAP: f32 = 560.0;
 
 /// Below this width, in points, there is one column.
 const PHONE: f32 = 600.0;
@@ -50,6 +57,9 @@ pub struct Window {
     scrubber: Scrubber,
     status: Status,
     log: Log,
+    looking: Looking,
+    /// An answer about the run on disk that is looked at has come.
+    looked: bool,
     closing: Closing,
     focus: Focus,
     host: Option<Box<dyn Host>>,
@@ -125,6 +135,13 @@ impl Window {
             self.view.leave_run();
             self.interventions.forget();
         }
+        if let Event::Looked(run) = &event {
+            if !(self.heard.looking && self.heard.is_same_run(run)) {
+                self.view.leave_run();
+                self.interventions.forget();
+            }
+            self.looked = true;
+        }
         self.banners.hear(&event);
         self.closing.hear(&event);
         self.view.draft.hear(&event);
@@ -153,14 +170,24 @@ impl Window {
                 return out;
             }
         }
-        if !std::mem::replace(&mut self.greeted, true) && self.heard.devices.is_empty() {
-            out.push(Command::Devices);
+        if !std::mem::replace(&mut self.greeted, true) {
+            if self.heard.devices.is_empty() {
+                out.push(Command::Devices);
+            }
+            if let Some(kept) = self.view.kept.beside() {
+                beside::tell(self.view.beside, kept, &mut out);
+                self.view.beside = kept;
+            }
         }
         out.append(&mut self.first);
         self.focus.follow(ui.ctx());
         self.dropped(ui);
         shortcuts::take(ui, &self.heard, &mut self.view, &mut out);
         self.rulers.tick(&self.heard, &mut out);
+        if std::mem::take(&mut self.looked) {
+            self.looking.answered(ui.input(|input| input.time));
+        }
+        self.looking.tick(ui, &self.heard, &mut out);
         let width = ui.ctx().content_rect().width();
         if width >= WIDE {
             self.wide(ui, width, &mut out);
@@ -170,6 +197,9 @@ impl Window {
         self.closing.show(ui, &self.heard, &mut out);
         shortcuts::show(ui, &mut self.view);
         self.view.draft.tick(ui, &mut out);
+        if std::mem::take(&mut self.view.look_away) {
+            self.heard.looking = false;
+        }
         for folder in self.view.forget.drain(..) {
             self.heard.forget(&folder);
         }
@@ -221,9 +251,17 @@ impl Window {
             .frame(side(ui))
             .show(ui, |ui| self.rulers.show(ui, heard, view, out));
         CentralPanel::default().show(ui, |ui| {
-            if view.intervening {
+            if view.intervening && self.routing.is_map() {
+                // As high as it gets, so that the map keeps its size while edits and their effect come and go.
+                let narrow = ui.available_width() < NARROW_MAP;
                 Panel::bottom("interventions")
-                    .show(ui, |ui| self.interventions.show(ui, heard, view, out));
+                    .resizable(false)
+                    .exact_size(if narrow { 1.25 } else { 1.0 } * INTERVENTIONS)
+                    .show(ui, |ui| {
+                        ScrollArea::vertical()
+                            .auto_shrink(false)
+                            .show(ui, |ui| self.interventions.show(ui, heard, view, out));
+                    });
             }
             self.routing.show(ui, heard, view, out);
         });

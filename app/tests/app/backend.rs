@@ -5,113 +5,9 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 
-use braid_app::backend::{Backend, Surroundings};
-use braid_app::protocol::{Command, Draft, Event, Frame, Line, RunState};
+use braid_app::protocol::{Command, Event, Line, RunState};
 
-/// A backend and everything that it has said.
-struct Talk {
-    backend: Backend,
-    heard: Vec<Event>,
-}
-
-impl Talk {
-    fn new() -> Self {
-        let began = Instant::now();
-        Self::with_clock(Rc::new(move || began.elapsed().as_secs_f64()))
-    }
-
-    fn with_clock(clock: Rc<dyn Fn() -> f64>) -> Self {
-        Self {
-            backend: Backend::new(Surroundings {
-                clock,
-                calendar: || 0,
-                free_memory: || None,
-                used_memory: || None,
-                files: true,
-            }),
-            heard: Vec::new(),
-        }
-    }
-
-    fn say(&mut self, command: Command) {
-        let heard = &mut self.heard;
-        pollster::block_on(self.backend.handle(command, &mut |event| heard.push(event)));
-    }
-
-    /// Turn until `done` is heard, from now on.
-    fn until(&mut self, done: impl Fn(&Event) -> bool) {
-        for _ in 0..10_000 {
-            let seen = self.heard.len();
-            let heard = &mut self.heard;
-            pollster::block_on(self.backend.turn(&mut |event| heard.push(event)));
-            if self.heard[seen..].iter().any(&done) {
-                return;
-            }
-        }
-        panic!("not heard: {:?}", self.heard.last());
-    }
-
-    fn state(&self) -> Option<&RunState> {
-        self.heard.iter().rev().find_map(|event| match event {
-            Event::State(state) => Some(state),
-            _ => None,
-        })
-    }
-
-    fn failures(&self) -> Vec<&str> {
-        let heard = self.heard.iter();
-        heard
-            .filter_map(|event| match event {
-                Event::Failed { message, .. } => Some(message.as_str()),
-                _ => None,
-            })
-            .collect()
-    }
-
-    fn losses(&self) -> Vec<(u64, f64)> {
-        let lines = self.heard.iter().filter_map(|event| match event {
-            Event::Lines(lines) => Some(lines),
-            _ => None,
-        });
-        lines
-            .flatten()
-            .filter_map(|line| match line {
-                Line::Train { step, loss, .. } => Some((*step, loss.unwrap_or(f64::NAN))),
-                _ => None,
-            })
-            .collect()
-    }
-}
-
-fn frames(talk: &Talk) -> impl Iterator<Item = &Frame> {
-    talk.heard.iter().filter_map(|event| match event {
-        Event::Frame(frame) => Some(&**frame),
-        _ => None,
-    })
-}
-
-const SMALL: &str = "[model]\nlayers = 2\nwidth = 32\nheads = 2\ncontext = 32\n[data]\ntask = \"copy\"\n[train]\nsteps = 40\nbatch = 4\n\
-                     warmup = 5\neval_every = 10\neval_batches = 2\nsave_every = 20\n";
-
-fn draft(toml: &str) -> Draft {
-    Draft {
-        toml: toml.into(),
-        text: None,
-    }
-}
-
-fn start(folder: &Path, paused: bool) -> Command {
-    Command::Start {
-        draft: draft(SMALL),
-        device: "cpu".into(),
-        folder: Some(folder.display().to_string()),
-        paused,
-    }
-}
-
-fn finished(event: &Event) -> bool {
-    *event == Event::State(RunState::Finished)
-}
+use crate::talk::{SMALL, Talk, draft, every, finished, frames, start};
 
 fn model(folder: &Path, step: u64) -> Vec<u8> {
     let path = folder.join(format!("checkpoints/step-{step:06}/model.safetensors"));
@@ -536,7 +432,7 @@ fn record_events() {
         temperature: 0.8,
         seed: 1,
     };
-    // `middle`: a sample is asked for while the model learns, too.
+    // `middle`: samples are written while the model learns, too.
     let recorded = |name: &str, toml: &str, middle: bool| {
         let mut talk = Talk::new();
         talk.say(Command::Devices);
@@ -545,6 +441,9 @@ fn record_events() {
             draft: draft(toml),
             device: "cpu".into(),
         });
+        if middle {
+            talk.say(every(100, 24));
+        }
         talk.say(Command::Start {
             draft: draft(toml),
             device: "cpu".into(),
@@ -554,13 +453,11 @@ fn record_events() {
         let ended = |event: &Event| {
             finished(event) || matches!(event, Event::State(RunState::Diverged { .. }))
         };
-        if middle {
-            talk.until(|event| matches!(event, Event::Frame(frame) if frame.step >= 100));
-            talk.say(sample());
-        }
         talk.until(ended);
         if talk.state() == Some(&RunState::Finished) {
-            talk.say(sample());
+            if !middle {
+                talk.say(sample());
+            }
             talk.until(|event| matches!(event, Event::Sampled(_)));
             talk.say(Command::Trace {
                 text: String::new(),

@@ -58,13 +58,13 @@ fn two_streams() -> Vec<SiteStats> {
 fn two_streams_stand_beside_each_other_read_out_on_top() {
     let map = heat_map(&two_streams(), Paint::Shades, 80);
     let expected = "         stream 0                stream 1
-read-out ····░░░░▓▓▓▓ 0.60/0.33  ░░░░░░░░▓▓▓▓ 0.60/0.33
+     out ····░░░░▓▓▓▓ 0.60/0.33  ░░░░░░░░▓▓▓▓ 0.60/0.33
   2 attn ░░░░▓▓▓▓     0.75/0.50  ····████     1.00/0.50
   1 mlp  ▒▒▒▒    ▒▒▒▒ 0.50/0.50  ████    ···· 0.90/0.50
-  0 attn ████         1.00/1.00  ████         1.00/1.00
-         e   1   p    max/floor  e   1   p    max/floor
+  1 attn ████         1.00/1.00  ████         1.00/1.00
+         EMB B1  part max/floor  EMB B1  part max/floor
 mean weight  · 0.0 ░ 0.2 ▒ 0.4 ▓ 0.6 █ 0.8..1.0
-columns: e embedding, 1 2 .. blocks, p current block
+columns: EMB embedding, B1 B2 .. blocks, part the unfinished block
 max: mean over tokens of the largest weight; floor: what it would be if all weighed the same
 ";
     assert_eq!(map, expected, "\n{map}");
@@ -113,11 +113,11 @@ fn signed_weights_have_a_scale_of_sizes_and_no_sharpness() {
         site(2, "attn", signed(&[-0.2, 1.0])),
         site(4, "readout", signed(&[0.0, -0.06, 1.3])),
     ];
-    let expected = "read-out ····-░░░████
+    let expected = "     out ····-░░░████
   2 attn -▒▒▒████
-         e   1   2
+         EMB L1  L2
 size of the weight  · 0 ░ 0.05 ▒ 0.14 ▓ 0.37 █ 1.., - negative
-columns: e embedding, 1 2 .. outputs of layers
+columns: EMB embedding, L1 L2 .. outputs of layers
 the weights of a site may be negative and need not sum to 1
 ";
     let map = heat_map(&sites, Paint::Shades, 80);
@@ -136,9 +136,9 @@ fn sigmoid_weights_have_a_largest_one_and_no_floor() {
     let stats = weighted(&["embed", "partial"], Weighting::Sigmoid, &[0.9, 0.5]);
     let map = heat_map(&[site(1, "mlp", vec![stats])], Paint::Shades, 80);
     let expected = "  1 mlp  ████▒▒▒▒ 0.90
-         e   p    max
+         EMB part max
 mean weight  · 0.0 ░ 0.2 ▒ 0.4 ▓ 0.6 █ 0.8..1.0
-columns: e embedding, p current block
+columns: EMB embedding, part the unfinished block
 max: mean over tokens of the largest weight; the weights of a site need not sum to 1
 ";
     assert_eq!(map, expected, "\n{map}");

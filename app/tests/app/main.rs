@@ -9,5 +9,8 @@ mod expert_map;
 mod form;
 mod heat_map;
 mod list;
+mod looking;
 mod program;
 mod run_dir;
+mod samples;
+mod talk;

@@ -331,7 +331,7 @@ fn a_run_on_a_text_refuses_another_text() {
     ];
     let output = place.train(&args);
     ok(&output);
-    assert!(stdout(&output).contains("read-out"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("     out "), "{}", stdout(&output));
     fs::write(place.path("text.txt"), text.replace("quick", "quiet")).unwrap();
     place.fails(2, &["train", "--resume", "run"], &["not those"]);
     fs::write(place.path("text.txt"), &text).unwrap();
@@ -729,7 +729,7 @@ fn an_analysis_prints_tables_writes_files_and_leaves_the_run_as_it_was() {
         "rank correlation",
         "training steps",
         "frozen",
-        "0 attn",
+        "1 attn",
     ] {
         assert!(
             stdout(&text).contains(part),

@@ -1,6 +1,6 @@
 //! What a person does to the window, and what is asked of the engine then.
 
-use braid_app::protocol::{Command, Event, Peek, RunState};
+use braid_app::protocol::{Command, Event, Line, Peek, RunInfo, RunState};
 use braid_app::ui::host::Answer;
 use egui::{Key, Modifiers, Theme, ViewportEvent, ViewportId};
 use egui_kittest::Harness;
@@ -24,7 +24,9 @@ fn loaded(size: [f32; 2], theme: Theme, state: RunState) -> Harness<'static, Des
 }
 
 fn sent(harness: &Harness<'_, Desk>) -> Vec<Command> {
-    let questions = |command: &&Command| !matches!(command, Command::Check { .. });
+    let questions = |command: &&Command| {
+        !matches!(command, Command::Check { .. } | Command::SampleEvery { .. })
+    };
     let sent = harness.state().sent.iter();
     sent.filter(questions).cloned().collect()
 }
@@ -206,6 +208,7 @@ fn a_run_is_looked_into_before_it_is_opened() {
             vocab: 25,
             parameters: 854_912,
             bytes: 10_260_000,
+            busy: false,
         })));
     harness.run_steps(4);
     harness.snapshot("open_run_dark_480x620");
@@ -558,4 +561,128 @@ fn a_folder_that_is_dropped_is_looked_into_and_a_text_is_the_one_to_learn() {
     let folder = folder.to_string_lossy().into_owned();
     assert!(sent(&harness).contains(&Command::Peek { folder }));
     harness.get_by_label("Open a run");
+}
+
+/// The recorded run as somebody finds it on disk who does not train it.
+fn looked(step: u64) -> Event {
+    let events = recorded("live");
+    let mut run = RunInfo::default();
+    for event in events {
+        match event {
+            Event::Ready(ready) => run = *ready,
+            Event::Lines(lines) => run.lines.extend(lines),
+            Event::Frame(frame) => run.frames.push(*frame),
+            Event::Sampled(sampled) => run.samples.push(*sampled),
+            _ => {}
+        }
+    }
+    let at = |line: &Line| match line {
+        Line::Train { step, .. } | Line::Eval { step, .. } | Line::Routing { step, .. } => *step,
+        _ => 0,
+    };
+    run.lines.retain(|line| at(line) <= step);
+    run.frames.retain(|frame| frame.step <= step);
+    run.samples.retain(|sample| sample.step <= step);
+    run.lines.push(Line::Changed {
+        step: 60,
+        key: "train.lr".into(),
+        value: "5e-4".into(),
+    });
+    (run.step, run.folder, run.device) = (step, "runs/elsewhere".into(), String::new());
+    Event::Looked(Box::new(run))
+}
+
+#[test]
+fn a_run_of_another_program_is_looked_at_again_and_again() {
+    let mut harness = desk(LARGE, Theme::Light, vec![devices()]);
+    harness.run_steps(4);
+    answer_checks(&mut harness);
+    harness.state_mut().window.hear(looked(100));
+    harness.run_steps(4);
+    assert!(harness.query_by_label("Looking at a run on disk").is_some());
+    assert!(harness.query_by_label("step 100 / 200").is_some());
+    harness.snapshot("looking_light_1400x900");
+    harness.state_mut().sent.clear();
+    // The clock of the test goes on by a quarter of a second a pass.
+    let look = Command::Look {
+        folder: "runs/elsewhere".into(),
+    };
+    let asked = |harness: &Harness<'_, Desk>| {
+        let sent = harness.state().sent.iter();
+        sent.filter(|command| **command == look).count()
+    };
+    harness.run_steps(2);
+    assert_eq!(asked(&harness), 0, "not at every pass");
+    let passes = (0..40).take_while(|_| {
+        harness.run_steps(1);
+        asked(&harness) == 0
+    });
+    assert!(passes.count() < 39);
+    harness.state_mut().window.hear(looked(150));
+    harness.run_steps(1);
+    assert!(harness.query_by_label("step 150 / 200").is_some());
+    harness.run_steps(80);
+    assert_eq!(
+        asked(&harness),
+        2,
+        "once more, and then it waits for the answer"
+    );
+    harness.get_by_label("Stop looking").click();
+    harness.run_steps(2);
+    assert!(harness.query_by_label("Looking at a run on disk").is_none());
+    harness.state_mut().sent.clear();
+    harness.run_steps(16);
+    assert_eq!(asked(&harness), 0);
+}
+
+#[test]
+fn a_run_that_is_taken_can_be_looked_at_only() {
+    let mut harness = desk([480.0, 620.0], Theme::Dark, vec![devices()]);
+    harness.run_steps(4);
+    answer_checks(&mut harness);
+    harness.state_mut().window.view.opening = true;
+    harness
+        .state_mut()
+        .answer_dialog(Answer::Folder("runs/elsewhere".into()));
+    harness.run_steps(4);
+    harness.get_by_label("Choose a folder …").click();
+    harness.run_steps(4);
+    harness
+        .state_mut()
+        .window
+        .hear(Event::Peeked(Box::new(Peek {
+            folder: "runs/elsewhere".into(),
+            last: Some(200),
+            busy: true,
+            ..Peek::default()
+        })));
+    harness.run_steps(4);
+    assert!(
+        harness
+            .query_by_label_contains("Another program is writing this run.")
+            .is_some()
+    );
+    harness.get_by_label("Open").click();
+    harness.run_steps(2);
+    harness.get_by_label("Look").click();
+    harness.run_steps(2);
+    let sent = sent(&harness);
+    assert!(!sent.iter().any(|c| matches!(c, Command::Open { .. })));
+    assert!(sent.iter().any(|c| matches!(c, Command::Look { .. })));
+}
+
+#[test]
+fn saving_says_that_it_is_done() {
+    let mut harness = loaded(LARGE, Theme::Dark, RunState::Paused);
+    harness.get_by_label("Save").click();
+    harness.run_steps(2);
+    assert_eq!(sent(&harness), [Command::Save]);
+    harness.state_mut().window.hear(Event::Saved {
+        step: 187,
+        path: "checkpoints/step-000187".into(),
+    });
+    harness.run_steps(2);
+    assert!(harness.query_by_label("Saved").is_some());
+    harness.run_steps(16);
+    assert!(harness.query_by_label("Save").is_some(), "for a moment");
 }

@@ -242,7 +242,13 @@ fn tab_to(harness: &mut Screen, label: &str) {
 
 fn sent(harness: &mut Screen) -> Vec<Command> {
     let mut sent = std::mem::take(&mut harness.state_mut().sent);
-    sent.retain(|command| !matches!(command, Command::Check { .. } | Command::Devices));
+    let own = |command: &Command| {
+        matches!(
+            command,
+            Command::Check { .. } | Command::Devices | Command::SampleEvery { .. }
+        )
+    };
+    sent.retain(|command| !own(command));
     sent
 }
 

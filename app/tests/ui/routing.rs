@@ -366,6 +366,17 @@ fn a_route_is_cut_measured_and_given_back() {
     harness.get_by_label("Measure again").click();
     harness.run_steps(2);
     assert_eq!(harness.state().sent.len(), 2);
+    // While it trains, each figure is old at once: the model can be held still for it.
+    let running = |heard: &mut Heard| {
+        heard.hear(effect(vec![cut()], 1.4013));
+        heard.hear(Event::State(RunState::Running));
+    };
+    running(&mut harness.state_mut().heard);
+    harness.run_steps(2);
+    harness.get_by_label("Pause and measure").click();
+    harness.run_steps(2);
+    let asked = [Command::Pause, Command::Intervene { edits: vec![cut()] }];
+    assert_eq!(harness.state().sent[2..], asked);
 
     harness.key_press(Key::Escape);
     harness.run_steps(2);
@@ -523,6 +534,23 @@ fn a_text_is_traced() {
     harness.state_mut().heard.hear(trace("to be or not to be "));
     harness.run_steps(2);
     assert!(harness.query_by_label("weights token by token").is_some());
+    // Many tokens: the table is scrolled, and the names of the columns stay.
+    let text = "to be or not to be that is the question ".repeat(4);
+    harness.state_mut().heard.hear(trace(&text));
+    harness.run_steps(2);
+    let table = harness.get_by_label("weights token by token").rect();
+    harness.hover_at(table.left_top() + egui::vec2(120.0, 80.0));
+    harness.event(egui::Event::MouseWheel {
+        unit: egui::MouseWheelUnit::Point,
+        delta: egui::vec2(0.0, -200.0),
+        phase: egui::TouchPhase::Move,
+        source: egui::MouseWheelSource::Wheel,
+        modifiers: egui::Modifiers::NONE,
+    });
+    harness.run_steps(16);
+    let scrolled = harness.get_by_label("weights token by token").rect();
+    assert!(scrolled.top() < table.top() - 50.0, "{scrolled:?}");
+    harness.snapshot("tokens_dark");
 }
 
 /// Norms and coefficients as a model with 6 sublayers could have them.

@@ -181,9 +181,15 @@ fn a_text_is_written_on_demand_and_by_the_clock() {
         },
     );
     harness.run_steps(2);
+    let every = |every, prompt: &str| Command::SampleEvery {
+        every,
+        prompt: prompt.into(),
+        tokens: 64,
+        temperature: 0.8,
+        seed: 1,
+    };
     // A newcomer sees text without asking for it.
-    let first = &harness.state().sent[..];
-    assert!(matches!(first, [Command::Sample { prompt, .. }] if prompt.is_empty()));
+    assert_eq!(harness.state().sent, [every(Some(100), "")]);
     harness.state_mut().heard.hear(sampled(200));
     harness.run_steps(2);
     harness.get_by_label("write every").click();
@@ -200,42 +206,17 @@ fn a_text_is_written_on_demand_and_by_the_clock() {
         temperature: 0.8,
         seed: 1,
     };
-    assert_eq!(harness.state().sent[1..], [asked]);
+    assert_eq!(
+        harness.state().sent[1..],
+        [every(None, ""), every(None, "k1"), asked]
+    );
     // Until it has come, there is no second question.
     assert!(harness.query_by_label("Write now").is_none());
     harness.state_mut().heard.hear(sampled(200));
     harness.get_by_label("write every").click();
     harness.run_steps(4);
-    assert_eq!(harness.state().sent.len(), 2);
-    harness.state_mut().heard.hear(sampled(200));
-    harness.run_steps(4);
-    assert_eq!(harness.state().sent.len(), 2, "one text per interval");
-    // Paused runs write nothing by themselves.
-    let train = |step| Line::Train {
-        step,
-        loss: Some(0.3),
-        lr: Some(1e-4),
-        grad_norm: Some(1.0),
-        tokens: 768 * step,
-        tokens_per_s: None,
-        seconds: None,
-    };
-    harness
-        .state_mut()
-        .heard
-        .hear(Event::State(RunState::Paused));
-    harness
-        .state_mut()
-        .heard
-        .hear(Event::Lines(vec![train(300)]));
-    harness.run_steps(4);
-    assert_eq!(harness.state().sent.len(), 2);
-    harness
-        .state_mut()
-        .heard
-        .hear(Event::State(RunState::Running));
-    harness.run_steps(4);
-    assert_eq!(harness.state().sent.len(), 3);
+    assert!(harness.query_by_label("Write now").is_some());
+    assert_eq!(harness.state().sent[4..], [every(Some(100), "k1")]);
 }
 
 #[test]

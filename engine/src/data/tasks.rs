@@ -102,6 +102,18 @@ impl TaskKind {
             })
     }
 
+    /// Share of right answers of who draws among all answers that a question can have, without a look at the sequence.
+    #[must_use]
+    pub fn chance(self) -> f64 {
+        let answers = match self {
+            Self::Recall => RECALL_VALUES,
+            Self::Copy | Self::Sort => LETTERS,
+            Self::Modular => MODULUS,
+            Self::DepthRecall => RING,
+        };
+        1.0 / answers as f64
+    }
+
     /// The shortest context in which a sequence holds a question for sure.
     #[must_use]
     pub fn least_context(self) -> usize {

@@ -45,14 +45,21 @@ pub(super) fn show(ui: &mut Ui, view: &mut View, out: &mut Vec<Command>) {
             ui.selectable_value(share, value, name);
         }
     });
-    if view.beside.autosave != before.autosave {
+    ui.weak("Kept for the next start.");
+    if view.beside != before {
+        view.kept.set_beside(view.beside);
+        tell(before, view.beside, out);
+    }
+}
+
+/// Say what has changed.
+pub(in crate::ui) fn tell(before: Beside, now: Beside, out: &mut Vec<Command>) {
+    if now.autosave != before.autosave {
         out.push(Command::Autosave {
-            seconds: view.beside.autosave,
+            seconds: now.autosave,
         });
     }
-    if view.beside.share != before.share {
-        out.push(Command::Watch {
-            share: view.beside.share,
-        });
+    if now.share != before.share {
+        out.push(Command::Watch { share: now.share });
     }
 }

@@ -1,6 +1,6 @@
 //! Panel: start, pause, step, stop, learning rate.
 
-mod beside;
+pub(super) mod beside;
 mod goal;
 mod open;
 mod progress;
@@ -24,6 +24,16 @@ pub(super) struct Controls {
     rate: Rate,
     goal: Goal,
     open: Open,
+    saving: Saving,
+}
+
+/// The button that writes a checkpoint: it says for a moment that one was written.
+#[derive(Debug, Default)]
+struct Saving {
+    /// Step of the last checkpoint.
+    last: Option<u64>,
+    /// When it was written, in seconds of the window's clock.
+    at: Option<f64>,
 }
 
 /// How much room there is.
@@ -96,7 +106,7 @@ impl Controls {
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                         Self::menu(ui, view, out);
                         open_button(ui, view);
-                        save_button(ui, heard, out);
+                        self.saving.show(ui, heard, out);
                     });
                 });
             }
@@ -109,7 +119,7 @@ impl Controls {
                     self.goal.show(ui, heard, out);
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                         Self::menu(ui, view, out);
-                        save_button(ui, heard, out);
+                        self.saving.show(ui, heard, out);
                         let width = ui.available_width().min(170.0);
                         progress::show(ui, width, heard);
                     });
@@ -120,7 +130,7 @@ impl Controls {
                     progress::show(ui, 150.0, heard);
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                         Self::menu(ui, view, out);
-                        save_button(ui, heard, out);
+                        self.saving.show(ui, heard, out);
                         self.goal.show(ui, heard, out);
                     });
                 });
@@ -185,7 +195,7 @@ fn appearance(ui: &mut Ui, kept: &mut Kept) {
 
 /// What is trained, in a few words.
 fn title(ui: &mut Ui, heard: &Heard, view: &View, width: f32) {
-    let values = heard.run.as_ref().map(|run| &run.values);
+    let values = heard.subject().map(|run| &run.values);
     let of = |key: &str| -> Option<String> {
         match values {
             Some(values) => {
@@ -215,12 +225,23 @@ fn title(ui: &mut Ui, heard: &Heard, view: &View, width: f32) {
         |ui| {
             ui.set_width(width);
             ui.spacing_mut().item_spacing.y = 0.0;
-            ui.strong("Braid");
+            let folder = heard.subject().map_or("", |run| run.folder.as_str());
+            let place = match folder {
+                "" => "Braid".to_owned(),
+                folder => folder.to_owned(),
+            };
+            let kept = match folder {
+                "" => String::new(),
+                folder => format!("\nkept in {folder}"),
+            };
+            let words = format!(
+                "{} on {data}{kept}",
+                name.map_or(kind.as_str(), |row| row.name)
+            );
+            ui.add(Label::new(RichText::new(place).strong()).truncate())
+                .on_hover_text(&words);
             ui.add(Label::new(RichText::new(format!("{kind} · {data}")).small()).truncate())
-                .on_hover_text(format!(
-                    "{} on {data}",
-                    name.map_or(kind.as_str(), |row| row.name)
-                ));
+                .on_hover_text(&words);
         },
     );
 }
@@ -338,20 +359,43 @@ fn restart(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>, 
     }
 }
 
-fn save_button(ui: &mut Ui, heard: &Heard, out: &mut Vec<Command>) {
-    let hint = match &heard.saved {
-        Some((step, Some(path))) => {
-            format!("Write a checkpoint (Ctrl+S). Last: step {step}, {path}")
+/// Seconds for which the button says that it is done.
+const DONE: f64 = 2.0;
+
+impl Saving {
+    fn show(&mut self, ui: &mut Ui, heard: &Heard, out: &mut Vec<Command>) {
+        let now = ui.input(|input| input.time);
+        let step = heard.saved.as_ref().map(|(step, _)| *step);
+        // A checkpoint of this process; one that was there before has no place.
+        let new = matches!(&heard.saved, Some((_, Some(_))));
+        if self.last != step {
+            self.at = (new && step.is_some()).then_some(now);
+            self.last = step;
         }
-        Some((step, None)) => format!("Write a checkpoint (Ctrl+S). Last: step {step}"),
-        None => "Write a checkpoint (Ctrl+S)".to_owned(),
-    };
-    let button = ui
-        .add_enabled(heard.run.is_some(), Button::new("Save"))
-        .on_hover_text(hint)
-        .on_disabled_hover_text("No run is loaded");
-    if button.clicked() {
-        out.push(Command::Save);
+        let done = self.at.is_some_and(|at| now - at < DONE);
+        if done {
+            ui.ctx().request_repaint_after_secs(DONE as f32);
+        }
+        let hint = match &heard.saved {
+            Some((step, Some(path))) => {
+                format!("Write a checkpoint (Ctrl+S). Last: step {step}, {path}")
+            }
+            Some((step, None)) => format!("Write a checkpoint (Ctrl+S). Last: step {step}"),
+            None => "Write a checkpoint (Ctrl+S)".to_owned(),
+        };
+        let text = if done { "Saved" } else { "Save" };
+        let button = Button::new(text).min_size(vec2(48.0, 0.0));
+        let button = ui
+            .add_enabled(heard.run.is_some(), button)
+            .on_hover_text(hint)
+            .on_disabled_hover_text("No run is loaded");
+        if button.clicked() {
+            out.push(Command::Save);
+            if step == Some(heard.step) {
+                // It is saved already.
+                self.at = Some(now);
+            }
+        }
     }
 }
 

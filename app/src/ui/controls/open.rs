@@ -124,6 +124,17 @@ fn inside(ui: &mut Ui, peek: &Peek, heard: &Heard, view: &View, out: &mut Vec<Co
     ui.heading("Open this run?");
     facts(ui, peek);
     compare(ui, peek, heard, view);
+    let own = heard
+        .run
+        .as_ref()
+        .is_some_and(|run| run.folder == peek.folder);
+    let busy = peek.busy && !own;
+    if busy {
+        ui.label(
+            "Another program is writing this run. It can be looked at while it trains; to go on with it here, end the other \
+             program first.",
+        );
+    }
     if let Some(run) = &heard.run {
         ui.label(format!(
             "The run that is loaded, {}, is saved at step {} and closed first.",
@@ -133,13 +144,28 @@ fn inside(ui: &mut Ui, peek: &Peek, heard: &Heard, view: &View, out: &mut Vec<Co
     }
     let mut done = false;
     ui.horizontal(|ui| {
-        let can = peek.last.is_some();
+        let can = peek.last.is_some() && !busy;
         let open = ui.add_enabled(can, egui::Button::new("Open"));
-        let why = "This folder has no checkpoint to go on from";
+        let open = open.on_hover_text("Load its last checkpoint, paused");
+        let why = if busy {
+            "Another program is writing this run"
+        } else {
+            "This folder has no checkpoint to go on from"
+        };
         if open.on_disabled_hover_text(why).clicked() {
             out.push(Command::Open {
                 folder: peek.folder.clone(),
                 device: view.draft.device.clone(),
+            });
+            done = true;
+        }
+        let look = ui.add_enabled(!own, egui::Button::new("Look"));
+        let look = look.on_hover_text(
+            "Show its curves, frames and texts, and read them again every few seconds. Nothing is loaded or changed.",
+        );
+        if look.clicked() {
+            out.push(Command::Look {
+                folder: peek.folder.clone(),
             });
             done = true;
         }

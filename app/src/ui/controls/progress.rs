@@ -9,10 +9,11 @@ use crate::ui::heard::Heard;
 
 /// `step 1,240 / 5,000`, a bar, and the time that is left.
 pub(super) fn show(ui: &mut Ui, width: f32, heard: &Heard) {
-    let steps = heard.run.as_ref().map_or(0, |run| run.steps);
+    let steps = heard.subject().map_or(0, |run| run.steps);
     let step = heard.step;
     let left = steps.saturating_sub(step) as f64 * heard.timing.step / 1e3;
     let word = match heard.state() {
+        RunState::Empty if heard.looking => "on disk".to_owned(),
         RunState::Empty => "not started".to_owned(),
         RunState::Preparing { stage, done, of } if *of > 0 => format!("{stage} {done}/{of}"),
         RunState::Preparing { stage, .. } => stage.clone(),
@@ -22,7 +23,7 @@ pub(super) fn show(ui: &mut Ui, width: f32, heard: &Heard) {
         RunState::Finished => "finished".into(),
         RunState::Diverged { .. } => "stopped".into(),
     };
-    let loaded = heard.run.is_some();
+    let loaded = heard.subject().is_some();
     let text = if loaded {
         format!("step {} / {}", grouped(step), grouped(steps))
     } else {

@@ -47,14 +47,14 @@ impl Rate {
             .and_then(|value| value.as_float());
         let own = running.or(draft).unwrap_or(1e-3);
         let mut rate = self.dragged.unwrap_or(own);
-        let label = ui.label("lr");
+        let label = ui.label("peak lr");
         let now = heard.series.lr.last().map(|point| point.value);
         let hint = match (running, now) {
             (Some(_), Some(now)) => format!(
-                "The largest learning rate; the schedule is at {} now. A change counts from the next update on.",
+                "The largest learning rate of the schedule, which is at {} now. A change counts from the next update on; the curves mark it.",
                 plain(rounded(now))
             ),
-            _ => "The largest learning rate".to_owned(),
+            _ => "The largest learning rate of the schedule".to_owned(),
         };
         ui.spacing_mut().slider_width = width;
         let slider = Slider::new(&mut rate, LOW..=HIGH)

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver};
 use egui::{ColorImage, Rect, Ui};
 
 use super::grid::Grid;
-use super::names::site_label;
+use crate::names::site_label;
 use crate::ui::host::{Purpose, Wish};
 use crate::ui::view::View;
 

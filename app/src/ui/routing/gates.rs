@@ -3,12 +3,12 @@
 use egui::{ScrollArea, Ui, vec2};
 use egui_plot::{Line, PlotPoints};
 
-use super::names::{site_label, site_words};
 use super::plots::{PAIR, curve, key, named, over_sites, plain, thinned};
 use super::scale::{Range, Scale};
 use super::shown::frame;
 use super::table::Table;
 use super::{empty, heat};
+use crate::names::{site_label, site_words};
 use crate::protocol::{Site, SiteKind};
 use crate::ui::heard::Heard;
 use crate::ui::view::View;
@@ -88,6 +88,9 @@ fn curves(ui: &mut Ui, heard: &Heard, sites: &[Site], gates: &[&Gate], view: &Vi
         return;
     };
     let names: Vec<(u32, SiteKind)> = sites.iter().map(|s| (s.site, s.kind)).collect();
+    ui.weak(
+        "Gates are learned. Left: over depth, at the step above. Right: at one site, over the training; select another in the map.",
+    );
     let two = ["stream 0", "stream 1"];
     key(ui, two.into_iter().zip(PAIR));
     let height = (ui.available_height() / gates.len() as f32 - 34.0).clamp(76.0, 190.0);
@@ -222,7 +225,7 @@ fn card(ui: &mut Ui, site: &Site, scale: Scale) {
     let table = Table {
         name: &format!("streams of {title}"),
         rows: &names,
-        mono: false,
+        tokens: false,
         columns: &columns,
         bottom_up: false,
         scale,

@@ -5,8 +5,8 @@ use egui::{
     Vec2, WidgetInfo, pos2, vec2,
 };
 
-use super::names::signed;
 use super::scale::{Scale, ink};
+use super::signed::signed;
 
 /// Cells are never smaller, so that they can be hit; what does not fit is scrolled.
 pub(super) const LEAST: f32 = 3.0;
@@ -235,13 +235,23 @@ pub(super) fn row_labels(
     named
 }
 
-/// Names under the columns, as many as have room; first and last before others.
+/// Names under the columns.
 pub(super) fn column_labels(ui: &Ui, lattice: &Lattice, names: &[String], strong: Option<usize>) {
+    names_at(ui, lattice, names, strong, lattice.bounds().bottom() + 2.0);
+}
+
+/// Names of the columns with this upper edge, as many as have room; first and last before others.
+pub(super) fn names_at(
+    ui: &Ui,
+    lattice: &Lattice,
+    names: &[String],
+    strong: Option<usize>,
+    top: f32,
+) {
     let last = names.len().saturating_sub(1);
     let mut order: Vec<usize> = strong.into_iter().chain([0, last]).collect();
     order.extend(1..last);
     let mut taken: Vec<(f32, f32)> = Vec::new();
-    let bottom = lattice.bounds().bottom() + 2.0;
     let mut done = Vec::new();
     for column in order {
         let Some(name) = names.get(column).filter(|_| !done.contains(&column)) else {
@@ -263,7 +273,7 @@ pub(super) fn column_labels(ui: &Ui, lattice: &Lattice, names: &[String], strong
         }
         taken.push((from, to));
         ui.painter()
-            .galley(pos2(center - half, bottom), galley, colour);
+            .galley(pos2(center - half, top), galley, colour);
     }
 }
 

@@ -3,10 +3,11 @@
 use egui::{Sense, Stroke, Ui};
 use egui_plot::{FilledArea, Line, PlotPoints, VLine};
 
-use super::names::{signed, source_short};
 use super::plots::{chosen, key, named, pick, plain, source_colour, thinned};
 use super::shown::{frame, nearest};
+use super::signed::signed;
 use super::{empty, grid};
+use crate::names::source_short;
 use crate::protocol::Frame;
 use crate::ui::format::{grouped, percent};
 use crate::ui::heard::Heard;

@@ -8,9 +8,10 @@ use egui::{
 
 use super::grid::Grid;
 use super::heat::{self, FONT, Lattice};
-use super::names::{signed, site_label, site_words, source_short, source_words};
 use super::scale::{Scale, ink};
+use super::signed::signed;
 use super::words::sentence;
+use crate::names::{site_label, site_words, source_short, source_words};
 use crate::protocol::{Intervention, RouteEdit, Site, SiteKind};
 use crate::ui::format::{grouped, percent};
 use crate::ui::view::View;

@@ -7,12 +7,12 @@ mod grid;
 mod heat;
 mod history;
 mod map;
-mod names;
 mod norms;
 mod plots;
 mod scale;
 mod sharpness;
 mod shown;
+mod signed;
 mod table;
 mod tokens;
 mod unfolded;
@@ -21,7 +21,6 @@ mod words;
 
 use egui::{Align, Layout, RichText, Ui, vec2};
 
-pub(super) use names::{site_label, source_words};
 pub(super) use plots::line_colour;
 use shown::Shown;
 pub(super) use shown::{frame, nearest};
@@ -95,6 +94,11 @@ pub struct Routing {
 }
 
 impl Routing {
+    /// Whether the map is shown, to which interventions belong.
+    pub fn is_map(&self) -> bool {
+        self.tab == Tab::Map
+    }
+
     /// Draw it.
     pub fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
         let head = vec2(ui.available_width(), ui.spacing().interact_size.y);
@@ -135,7 +139,8 @@ impl Routing {
 
 fn moment(ui: &mut Ui, heard: &Heard, view: &View, (frame, at): (&Frame, usize)) {
     let step = grouped(frame.step);
-    if let (None, Some(closed)) = (&heard.run, &heard.closed) {
+    let looked_at = heard.looking && matches!(view.moment, Moment::Live);
+    if let (None, Some(closed)) = (&heard.run, heard.closed.as_ref().filter(|_| !looked_at)) {
         let text = RichText::new(format!("closed run {}, step {step}", closed.name)).strong();
         ui.label(text).on_hover_text(if closed.folder.is_empty() {
             "It is no longer loaded".to_owned()

@@ -3,7 +3,7 @@
 use egui::Ui;
 
 use super::empty;
-use super::plots::{PAIR, curve, key, named, over_sites};
+use super::plots::{PAIR, curve, key, log_marks, named, over_sites};
 use super::shown::frame;
 use crate::protocol::{Depth, Frame, SiteKind};
 use crate::ui::heard::Heard;
@@ -92,6 +92,7 @@ fn chart(
     let log = wide(&all);
     let mut plot = over_sites(name, ui.available_width(), height, sites);
     if log {
+        plot = plot.y_grid_spacer(log_marks);
         plot = plot.y_axis_formatter(|mark, _| figure(10f64.powf(mark.value)));
         plot = plot.y_axis_label("logarithmic");
     } else {

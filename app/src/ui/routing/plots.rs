@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use egui::{Color32, ComboBox, Rect, Response, Role, Sense, Ui, WidgetInfo, vec2};
 use egui_plot::{GridInput, GridMark, Line, Plot, PlotPoints, Points};
 
-use super::names::{site_label, site_words};
 use super::scale::{Scale, round_up, tick};
 use super::words::sharpest;
+use crate::names::{site_label, site_words};
 use crate::protocol::{Site, SiteKind};
 use crate::ui::view::View;
 
@@ -49,6 +49,34 @@ fn few_marks(input: GridInput) -> Vec<GridMark> {
             step_size: STRONG * (to - from),
         });
         value += step;
+    }
+    marks
+}
+
+/// Marks at 1, 2 and 5 times powers of ten, on an axis of decimal logarithms; powers only where those are too many.
+pub(super) fn log_marks(input: GridInput) -> Vec<GridMark> {
+    let (from, to) = input.bounds;
+    if !(to - from).is_finite() || to - from > 24.0 {
+        return Vec::new();
+    }
+    let parts: &[f64] = if to - from > 2.0 {
+        &[1.0]
+    } else {
+        &[1.0, 2.0, 5.0]
+    };
+    let mut marks = Vec::new();
+    let mut power = from.floor();
+    while power <= to {
+        for part in parts {
+            let value = power + part.log10();
+            if (from..=to).contains(&value) {
+                marks.push(GridMark {
+                    value,
+                    step_size: STRONG * (to - from),
+                });
+            }
+        }
+        power += 1.0;
     }
     marks
 }

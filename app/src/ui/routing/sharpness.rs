@@ -13,8 +13,8 @@ use crate::ui::view::View;
 /// Largest weights that the Delta Block paper reports for deep layers: attention residuals decay to about 0.2, Delta Block
 /// keeps about 0.6.
 const REFERENCES: [(f64, &str); 2] = [
-    (0.2, "0.2: attention residuals, as reported"),
-    (0.6, "0.6: Delta Block, as reported"),
+    (0.2, "0.2: attention residuals, deep layers, as reported"),
+    (0.6, "0.6: Delta Block, deep layers, as reported"),
 ];
 
 /// One curve: a value for each site that has a choice.
@@ -77,7 +77,9 @@ pub(super) fn show(ui: &mut Ui, heard: &Heard, view: &View) {
     );
     colours.push(("uniform, dashed", quiet));
     key(ui, colours.into_iter());
-    ui.label("Largest weight of each token, mean over tokens");
+    ui.label("Largest weight of each token, mean over tokens").on_hover_text(
+        "Dotted: what the paper on Delta Attention Residuals reports of its far larger models. A small model need not come near.",
+    );
     let chart = over_sites("sharpness", width, height, &places)
         .include_y(0.0)
         .include_y(1.0)

@@ -2,12 +2,12 @@
 
 use egui::{Button, TextEdit, Ui, vec2};
 
-use super::names::source_short;
 use super::plots::{chosen, pick};
 use super::scale::{Range, Scale};
 use super::shown::frame;
 use super::table::Table;
 use super::{empty, grid, heat};
+use crate::names::source_short;
 use crate::protocol::{Command, Trace, TraceSite};
 use crate::ui::format::grouped;
 use crate::ui::heard::Heard;
@@ -134,7 +134,7 @@ impl Tokens {
         let table = Table {
             name: "weights token by token",
             rows: &rows,
-            mono: true,
+            tokens: true,
             columns: &columns,
             bottom_up: false,
             scale,

@@ -2,11 +2,11 @@
 
 use egui::{Ui, vec2};
 
-use super::names::{site_label, source_short, sublayer};
 use super::scale::{Range, Scale};
 use super::shown::frame;
 use super::table::Table;
 use super::{empty, heat};
+use crate::names::{site_label, source_short, sublayer};
 use crate::protocol::SiteKind;
 use crate::ui::heard::Heard;
 use crate::ui::view::View;
@@ -31,14 +31,19 @@ pub(super) fn show(ui: &mut Ui, heard: &Heard, view: &View) {
     let widest = matrix.rows.iter().map(Vec::len).max().unwrap_or(0);
     let columns: Vec<String> = (0..widest).map(|at| source_short(&sublayer(at))).collect();
     let scale = Scale::of(matrix.rows.iter().flatten().copied(), Range::Unit);
-    ui.label("Coefficient of each earlier output (columns) in what a site reads (rows)");
+    ui.label("Coefficient of each earlier output (columns) in what a site reads (rows)")
+        .on_hover_text(
+            "The routing, followed back through blocks and streams to single sublayers, so that every mechanism shows on the same \
+             scale: standard residuals have 1 everywhere.",
+        );
+    ui.weak("EMB: the embedding; A1, M1: output of layer 1's attention and MLP");
     let selected = view
         .selected
         .and_then(|(site, _)| usize::try_from(site).ok());
     let table = Table {
         name: "unfolded matrix",
         rows: &rows,
-        mono: false,
+        tokens: false,
         columns: &columns,
         bottom_up: true,
         scale,

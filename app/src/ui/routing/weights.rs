@@ -9,7 +9,7 @@ use super::heat;
 use super::map::Map;
 use super::scale::{Range, Scale};
 use super::shown::{Shown, nearest};
-use super::words::{sentence, sharpest};
+use super::words::{is_decided, sentence, sharpest};
 use crate::protocol::{Frame, Site};
 use crate::ui::format::grouped;
 use crate::ui::heard::{Heard, OtherRun};
@@ -242,8 +242,9 @@ fn under(ui: &mut Ui, sites: &[Site], trained: bool, view: &mut View) {
     let selected = view.selected.filter(known);
     let line = match (trained, selected) {
         (true, Some(read)) => sentence(sites, read).unwrap_or_default(),
-        (true, None) => match sharpest(sites).and_then(|read| sentence(sites, read)) {
-            Some(line) => format!("Sharpest: {line}"),
+        (true, None) => match sharpest(sites).and_then(|at| Some((at, sentence(sites, at)?))) {
+            Some((at, line)) if is_decided(sites, at) => format!("Sharpest: {line}"),
+            Some((_, line)) => format!("All reads are close to uniform yet; the sharpest: {line}"),
             None => "No site has a choice of sources".into(),
         },
         (false, _) => "Press Start to see where each site turns".into(),

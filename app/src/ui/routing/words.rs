@@ -1,6 +1,7 @@
 //! One read in words, for people who cannot see the map.
 
-use super::names::{signed, site_words, source_words};
+use super::signed::signed;
+use crate::names::{site_words, source_words};
 use crate::protocol::{Site, Stream};
 use crate::ui::format::percent;
 
@@ -9,6 +10,19 @@ fn sharpness(stream: &Stream) -> Option<f64> {
     let n = stream.sources.len();
     let most = stream.weight.iter().copied().fold(f64::NAN, f64::max);
     (n > 1 && most.is_finite()).then(|| most - 1.0 / n as f64)
+}
+
+/// Below this share of the way from uniform to a single source, a read has not decided yet.
+const DECIDED: f64 = 0.1;
+
+/// Whether the sharpest mean weight of a read is far from uniform.
+pub(super) fn is_decided(sites: &[Site], read: (u32, usize)) -> bool {
+    let site = sites.iter().find(|site| site.site == read.0);
+    let stream = site.and_then(|site| site.streams.get(read.1));
+    stream.is_some_and(|stream| {
+        let uniform = 1.0 / stream.sources.len().max(1) as f64;
+        sharpness(stream).is_some_and(|over| over > DECIDED * (1.0 - uniform))
+    })
 }
 
 /// The read that is furthest from uniform; nothing if no site has a choice.
@@ -97,6 +111,8 @@ mod tests {
         assert_eq!(sentence(&sites, (11, 1)).as_deref(), Some(words));
         assert_eq!(sharpest(&sites), Some((11, 1)));
         assert_eq!(sentence(&sites, (12, 0)), None);
+        assert!(is_decided(&sites, (11, 1)));
+        assert!(!is_decided(&sites, (11, 0)) && !is_decided(&sites, (12, 0)));
     }
 
     #[test]

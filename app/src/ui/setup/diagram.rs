@@ -255,7 +255,7 @@ fn dual(canvas: &Canvas, route: &Route) -> String {
     let mut ends = [Pos2::ZERO; 2];
     for (stream, y) in rows.into_iter().enumerate() {
         let mut all = Rect::NOTHING;
-        for (index, name) in ["emb", "B1", "B2", "sum"].into_iter().enumerate() {
+        for (index, name) in ["EMB", "B1", "B2", "part"].into_iter().enumerate() {
             let center = canvas.at(0.07 + 0.145 * index as f32, y);
             all = all.union(canvas.cell(center, name));
         }

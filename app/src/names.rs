@@ -1,9 +1,9 @@
-//! What sites and sources are called: short in the map, in words elsewhere.
+//! What sites and sources are called, in the window and in the terminal: short in maps, in words elsewhere.
 
 use crate::protocol::SiteKind;
 
 /// `3 attn`, `3 mlp`, `out`: layers are counted from 1.
-pub(in crate::ui) fn site_label(site: u32, kind: SiteKind) -> String {
+pub(crate) fn site_label(site: u32, kind: SiteKind) -> String {
     match kind {
         SiteKind::Attn => format!("{} attn", site / 2 + 1),
         SiteKind::Mlp => format!("{} mlp", site / 2 + 1),
@@ -11,8 +11,18 @@ pub(in crate::ui) fn site_label(site: u32, kind: SiteKind) -> String {
     }
 }
 
+/// As [`site_label`], for the kinds of records: `attn`, `mlp`, `readout`.
+pub(crate) fn record_label(site: u32, kind: &str) -> String {
+    let kind = match kind {
+        "attn" => SiteKind::Attn,
+        "mlp" => SiteKind::Mlp,
+        _ => SiteKind::Readout,
+    };
+    site_label(site, kind)
+}
+
 /// `layer 3 attention`, `layer 3 MLP`, `the read-out`
-pub(in crate::ui) fn site_words(site: u32, kind: SiteKind) -> String {
+pub(crate) fn site_words(site: u32, kind: SiteKind) -> String {
     match kind {
         SiteKind::Attn => format!("layer {} attention", site / 2 + 1),
         SiteKind::Mlp => format!("layer {} MLP", site / 2 + 1),
@@ -21,7 +31,7 @@ pub(in crate::ui) fn site_words(site: u32, kind: SiteKind) -> String {
 }
 
 /// `EMB`, `B3`, `A1`, `M1`, `part`, `null`
-pub(super) fn source_short(name: &str) -> String {
+pub(crate) fn source_short(name: &str) -> String {
     match name {
         "embed" => "EMB".into(),
         "partial" => "part".into(),
@@ -39,7 +49,7 @@ pub(super) fn source_short(name: &str) -> String {
 }
 
 /// `the embedding`, `block 3`, `the attention of layer 1`, `the partial sum`
-pub(in crate::ui) fn source_words(name: &str) -> String {
+pub(crate) fn source_words(name: &str) -> String {
     match name {
         "embed" => "the embedding".into(),
         "partial" => "the partial sum of its block".into(),
@@ -53,24 +63,13 @@ pub(in crate::ui) fn source_words(name: &str) -> String {
 }
 
 /// Columns of the unfolded matrix: `embed`, `attn 1`, `mlp 1`, ..
-pub(super) fn sublayer(column: usize) -> String {
+pub(crate) fn sublayer(column: usize) -> String {
     match column {
         0 => "embed".into(),
         _ => {
             let kind = if column % 2 == 1 { "attn" } else { "mlp" };
             format!("{kind} {}", (column - 1) / 2 + 1)
         }
-    }
-}
-
-/// `0.61` to `0.612`, `−0.07`: a value with a proper minus.
-pub(super) fn signed(value: f64, digits: usize) -> String {
-    let text = format!("{:.digits$}", value.abs());
-    let zero = text.chars().all(|c| matches!(c, '0' | '.'));
-    if value < 0.0 && !zero {
-        format!("−{text}")
-    } else {
-        text
     }
 }
 
@@ -90,7 +89,5 @@ mod tests {
             [0, 1, 2, 3].map(sublayer),
             ["embed", "attn 1", "mlp 1", "attn 2"]
         );
-        assert_eq!(signed(-0.071, 2), "−0.07");
-        assert_eq!(signed(-0.001, 2), "0.00");
     }
 }

@@ -60,6 +60,7 @@ fn the_noop_device_has_the_limits_of_webgpu() {
         buffer: 256 << 20,
         total: None,
         float: 4,
+        large_tiles: false,
     };
     assert_eq!(limits, want);
 }

@@ -337,7 +337,11 @@ impl Device {
             Kind::Cpu(Precision::F32) => Box::new(CpuExecutor::<f32>::new(self.memory)),
             Kind::Cpu(Precision::F64) => Box::new(CpuExecutor::<f64>::new(self.memory)),
             Kind::Gpu(gpu) => {
-                let mut executor = GpuExecutor::new(gpu.clone(), self.memory);
+                let executor = GpuExecutor::new(gpu.clone(), self.memory);
+                // A browser's software adapter takes long to compile large tiles.
+                let large =
+                    self.report.kind == AdapterKind::Software && cfg!(not(target_arch = "wasm32"));
+                let mut executor = executor.large_tiles(large);
                 executor.set_slice(SLICE);
                 Box::new(executor)
             }

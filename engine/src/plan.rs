@@ -96,6 +96,8 @@ pub struct Step {
     pub args: Vec<Arg>,
     /// How many invocations have work.
     pub items: usize,
+    /// The kernel that computes the same with larger tiles, and its invocations.
+    pub large: Option<(&'static Kernel, usize)>,
     /// Where in the model this is, for messages: `layers.2.mlp / rms_norm`.
     pub label: String,
 }
@@ -163,6 +165,8 @@ pub struct Limits {
     pub total: Option<u64>,
     /// Bytes of a float: 4, or 8 for the CPU executor in `f64`.
     pub float: u64,
+    /// Whether kernels with large tiles are the faster ones: the GPU is a processor.
+    pub large_tiles: bool,
 }
 
 /// Bytes that a plan needs, with and without sharing.
@@ -248,7 +252,12 @@ impl Plan {
             .collect();
         let steps = steps
             .into_iter()
-            .map(|step| PlacedStep {
+            .map(|step| {
+                let large = step.large.filter(|_| limits.large_tiles);
+                let (kernel, items) = large.unwrap_or((step.kernel, step.items));
+                (step, kernel, items)
+            })
+            .map(|(step, kernel, items)| PlacedStep {
                 args: step.args.iter().map(locate).collect(),
                 names: step
                     .args
@@ -256,9 +265,9 @@ impl Plan {
                     .map(|arg| storages[arg.storage.0].label.clone())
                     .collect(),
                 origin: step.origin,
-                kernel: step.kernel,
+                kernel,
                 params: step.params,
-                items: step.items,
+                items,
                 label: step.label,
             })
             .collect();

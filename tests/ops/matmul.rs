@@ -1,6 +1,7 @@
 use braid_engine::ops::embedding::embedding;
 use braid_engine::ops::matmul::linear;
-use braid_tests::{Case, F32, F32_LONG, compare, executors};
+use braid_engine::tape::Tape;
+use braid_tests::{Case, F32, F32_LONG, Inputs, compare, executors, gpu_executor};
 
 const SIZES: [u32; 8] = [1, 3, 17, 31, 33, 64, 65, 127];
 
@@ -39,6 +40,38 @@ fn agrees_for_vectors_of_four_with_whole_and_cut_tiles() {
             .tracked("x", [rows, inputs])
             .parameter("weight", [outputs, inputs]);
         case.check(F32, |tape, x| Ok(vec![linear(tape, x["x"], x["weight"])?]));
+    }
+}
+
+#[test]
+fn large_tiles_compute_the_same() {
+    for (seed, [rows, inputs, outputs]) in [
+        [16, 16, 16],
+        [17, 20, 36],
+        [96, 128, 64],
+        [70, 64, 65],
+        [33, 28, 52],
+        // One above the number of terms in a slab.
+        [1025, 16, 20],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let Some(gpu) = gpu_executor() else { return };
+        let case = Case::seeded(seed as u64)
+            .tracked("x", [rows, inputs])
+            .parameter("weight", [outputs, inputs]);
+        // Twice, so that gradients are added to, too.
+        let record = |tape: &mut Tape, x: &Inputs| {
+            Ok(vec![
+                linear(tape, x["x"], x["weight"])?,
+                linear(tape, x["x"], x["weight"])?,
+            ])
+        };
+        let want = case.oracle(record);
+        let got = case.run_on(Box::new(gpu.large_tiles(true)), record);
+        let what = format!("large tiles, {rows} x {inputs} x {outputs}");
+        compare(&what, &got, &want, F32_LONG);
     }
 }
 

@@ -98,7 +98,7 @@ impl Numbers {
 /// The family of a kernel: what its files for other shapes are called too.
 fn family(step: &PlacedStep) -> &'static str {
     let name = step.kernel.name;
-    let suffixes = ["_vec4", "_16", "_32", "_64", "_128"];
+    let suffixes = ["_vec4", "_wide", "_16", "_32", "_64", "_128"];
     suffixes
         .iter()
         .find_map(|suffix| name.strip_suffix(suffix))

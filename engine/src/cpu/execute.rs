@@ -137,6 +137,7 @@ impl<T: Real> Executor for CpuExecutor<T> {
             buffer: u64::MAX,
             total: self.memory,
             float: T::BYTES,
+            large_tiles: false,
         }
     }
 

@@ -31,6 +31,8 @@ pub struct GpuExecutor {
     /// Most dispatches of a submission.
     slice: Option<usize>,
     poisoned: bool,
+    /// Plans get kernels with large tiles.
+    large_tiles: bool,
 }
 
 /// What outlives a borrow of the executor: reads that have not arrived yet hold on to it.
@@ -85,7 +87,16 @@ impl GpuExecutor {
             memory,
             slice: None,
             poisoned: false,
+            large_tiles: false,
         }
+    }
+
+    /// Whether plans for this executor get kernels with large tiles: faster where the GPU is a processor, which loads each number
+    /// for each invocation; too large for the registers of a GPU.
+    #[must_use]
+    pub fn large_tiles(mut self, on: bool) -> Self {
+        self.large_tiles = on;
+        self
     }
 
     /// For tests: fill the buffers of plans with NaN, and bind 64 NaN elements behind the end of each buffer that a kernel
@@ -317,6 +328,7 @@ impl Executor for GpuExecutor {
             buffer: granted.max_buffer_size - tail,
             total: self.memory,
             float: 4,
+            large_tiles: self.large_tiles,
         }
     }
 

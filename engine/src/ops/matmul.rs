@@ -1,7 +1,8 @@
 //! Products with a weight matrix: `y = x W^T` and its gradients.
 //!
 //! `W` is `[out, in]`, as in the checkpoint. The kernels are `shaders/matmul.wgsl`, one entry point for each of the three
-//! products of a training step, and `shaders/matmul_vec4.wgsl`, which computes the same where rows have whole vectors.
+//! products of a training step, and `shaders/matmul_vec4.wgsl`, which computes the same where rows have whole vectors, and
+//! `shaders/matmul_wide.wgsl`, the latter with larger tiles for software drivers.
 
 use super::column_sum::{self, column_sum};
 use crate::error::{Error, Result};
@@ -30,25 +31,47 @@ crate::params! {
     }
 }
 
-/// One of the three products: its plain kernel, and the one for rows of whole vectors.
-type Product = [&'static Kernel; 2];
+/// One of the three products: its plain kernel, and those for rows of whole vectors, with small and with large tiles.
+type Product = [&'static Kernel; 3];
 
-const NT: Product = [&kernels::MATMUL_NT, &kernels::MATMUL_VEC4_NT];
-const NN: Product = [&kernels::MATMUL_NN, &kernels::MATMUL_VEC4_NN];
-const TN: Product = [&kernels::MATMUL_TN, &kernels::MATMUL_VEC4_TN];
+const NT: Product = [
+    &kernels::MATMUL_NT,
+    &kernels::MATMUL_VEC4_NT,
+    &kernels::MATMUL_WIDE_NT,
+];
+const NN: Product = [
+    &kernels::MATMUL_NN,
+    &kernels::MATMUL_VEC4_NN,
+    &kernels::MATMUL_WIDE_NN,
+];
+const TN: Product = [
+    &kernels::MATMUL_TN,
+    &kernels::MATMUL_VEC4_TN,
+    &kernels::MATMUL_WIDE_TN,
+];
 
-/// The kernel of a product of which `slabs` outputs are computed, and its invocations. `row_lengths` as in [`dispatch`].
+/// A kernel and its invocations.
+type Call = (&'static Kernel, usize);
+
+/// The kernel of a product of which `slabs` outputs are computed, and the one with large tiles if they are of use.
+/// `row_lengths` as in [`dispatch`].
 fn choose(
     product: Product,
     params: &Params,
     slabs: u32,
     row_lengths: [u32; 2],
-) -> (&'static Kernel, usize) {
-    let vectors = row_lengths.iter().all(|length| length % 4 == 0);
+) -> (Call, Option<Call>) {
     // The output is computed in square tiles.
-    let tile = if vectors { 8 } else { 4 };
-    let tiles = params.m.div_ceil(tile) as usize * params.n.div_ceil(tile) as usize;
-    (product[usize::from(vectors)], tiles * slabs as usize)
+    let call = |kernel, tile| {
+        let tiles = params.m.div_ceil(tile) as usize * params.n.div_ceil(tile) as usize;
+        (kernel, tiles * slabs as usize)
+    };
+    let [plain, vectors, wide] = product;
+    if row_lengths.iter().any(|length| length % 4 != 0) {
+        return (call(plain, 4), None);
+    }
+    let large = params.m >= 16 && params.n >= 16;
+    (call(vectors, 8), large.then(|| call(wide, 16)))
 }
 
 /// Record `c[s] = a[s]^T b[s]` for every `s` below `count`, without gradient. `a` is `[count, k, m]`, `b` `[count, k, n]`, `c`
@@ -66,8 +89,12 @@ pub(crate) fn stacked_tn(
         slab: k,
         add: 0,
     };
-    let (kernel, items) = choose(TN, &params, count, [m, n]);
-    tape.dispatch(kernel, params, &args, items)
+    let ((kernel, items), large) = choose(TN, &params, count, [m, n]);
+    tape.dispatch(kernel, params, &args, items)?;
+    if let Some((kernel, items)) = large {
+        tape.or_large(kernel, items);
+    }
+    Ok(())
 }
 
 /// Record a product of which `slabs` outputs are computed. `row_lengths` are those of the matrices that are read or written
@@ -80,8 +107,12 @@ fn dispatch(
     row_lengths: [u32; 2],
     args: [Arg; 3],
 ) -> Result<()> {
-    let (kernel, items) = choose(product, &params, slabs, row_lengths);
-    rec.dispatch(kernel, params, &args, items)
+    let ((kernel, items), large) = choose(product, &params, slabs, row_lengths);
+    rec.dispatch(kernel, params, &args, items)?;
+    if let Some((kernel, items)) = large {
+        rec.or_large(kernel, items);
+    }
+    Ok(())
 }
 
 #[derive(Debug)]

@@ -367,6 +367,11 @@ impl Tape {
         self.rec.dispatch(kernel, params, &args, items)
     }
 
+    /// As [`Recorder::or_large`], for the call of [`Tape::dispatch`].
+    pub fn or_large(&mut self, kernel: &'static Kernel, items: usize) {
+        self.rec.or_large(kernel, items);
+    }
+
     /// Memory for kernels recorded with [`Tape::dispatch`].
     pub fn scratch(&mut self, label: &str, len: usize) -> Tensor {
         let value = self.rec.scratch(label, len);

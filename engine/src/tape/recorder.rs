@@ -220,9 +220,18 @@ impl Recorder {
             params: Arc::new(params),
             args: args.to_vec(),
             items,
+            large: None,
             label,
         });
         Ok(())
+    }
+
+    /// Say which kernel computes the same as the call that was recorded last, with larger tiles: for devices that are
+    /// processors. It takes the same parameters and arguments.
+    pub fn or_large(&mut self, kernel: &'static Kernel, items: usize) {
+        if let Some(step) = self.steps.last_mut() {
+            step.large = Some((kernel, items));
+        }
     }
 
     pub(super) fn storage(

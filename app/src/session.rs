@@ -5,7 +5,7 @@
 
 mod live;
 
-pub use live::SAFE_FIELDS;
+pub use live::{Rest, SAFE_FIELDS};
 
 use braid_engine::analysis::{ExpertLoad, SiteStats};
 use braid_engine::checkpoint::{self, SCHEMA, State};
@@ -39,7 +39,7 @@ pub struct Start<'a> {
     pub data: Dataset,
     /// Where.
     pub device: &'a Device,
-    /// Where to keep it; a browser has no folder.
+    /// Where to keep it; without, its last checkpoint is kept in memory.
     pub run: Option<RunWriter>,
     /// Stop after this many updates; at most `train.steps`.
     pub until: u64,
@@ -83,6 +83,8 @@ pub struct Session {
     trainer: Trainer,
     config: RunConfig,
     run: Option<RunWriter>,
+    /// The last checkpoint of a run that has no folder.
+    kept: Option<CheckpointFiles>,
     device: String,
     on_cpu: bool,
     fingerprint: String,
@@ -174,6 +176,7 @@ impl Session {
             until: until.min(config.train.steps),
             config,
             run,
+            kept: None,
             device: device_name(device),
             on_cpu: device.gpu().is_none(),
             fingerprint,
@@ -535,23 +538,24 @@ impl Session {
         if self.saved == Some(step) && !best {
             return Ok(Vec::new());
         }
+        let files = match self.checkpoint().await? {
+            Ok(files) => files,
+            Err(diverged) => {
+                let record = diverged.record();
+                self.diverged = Some(diverged);
+                self.write(std::slice::from_ref(&record))?;
+                return Ok(vec![record]);
+            }
+        };
         let mut records = Vec::new();
-        if self.run.is_some() {
-            let files = match self.checkpoint().await? {
-                Ok(files) => files,
-                Err(diverged) => {
-                    let record = diverged.record();
-                    self.diverged = Some(diverged);
-                    self.write(std::slice::from_ref(&record))?;
-                    return Ok(vec![record]);
-                }
-            };
-            if let Some(run) = &mut self.run {
+        match &mut self.run {
+            Some(run) => {
                 let path = run.save(step, &files, best)?;
                 records.push(Record::Saved { step, path });
             }
-            self.write(&records)?;
+            None => self.kept = Some(files),
         }
+        self.write(&records)?;
         self.saved = Some(step);
         Ok(records)
     }

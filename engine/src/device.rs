@@ -330,6 +330,19 @@ impl Device {
         }
     }
 
+    /// Do something that allocates on this device, and wait for what its driver says about it: a browser reports that
+    /// memory is used up later than any call.
+    ///
+    /// # Errors
+    /// What `work` returns; [`Error::Memory`] if the device has no more memory, [`Error::Gpu`] if the driver refuses something
+    /// else, [`Error::DeviceLost`] if the device is gone.
+    pub async fn watched<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        match self.gpu() {
+            Some(gpu) => gpu.watched(work).await,
+            None => work(),
+        }
+    }
+
     /// A new executor with no buffers. Executors of one device share its compiled kernels.
     #[must_use]
     pub fn executor(&self) -> Box<dyn Executor> {

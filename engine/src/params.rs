@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, bytes_for_people};
 use crate::random;
 use crate::shape::Shape;
 
@@ -103,6 +103,25 @@ impl ParamSpec {
     }
 }
 
+/// In WebAssembly, whose addresses have 32 bits, places in a larger arena would wrap around.
+fn refuse_unaddressable(specs: &[ParamSpec]) -> Result<()> {
+    const MOST: u64 = isize::MAX as u64 / 4;
+    let numbers = |spec: &ParamSpec| {
+        let dims = spec.shape.dims().iter().map(|&dim| u64::from(dim));
+        dims.fold(1, u64::saturating_mul)
+    };
+    let total = specs.iter().map(numbers).fold(0, u64::saturating_add);
+    if total <= MOST {
+        return Ok(());
+    }
+    Err(Error::Memory {
+        tensor: "the buffer of all parameters".into(),
+        need: bytes_for_people(total.saturating_mul(4)),
+        limit: format!("addresses here reach {}", bytes_for_people(MOST * 4)),
+        advice: "lower model.width, model.layers or the vocabulary".into(),
+    })
+}
+
 /// All parameters of a model and their places in the arena.
 #[derive(Clone, Debug)]
 pub struct Parameters {
@@ -130,6 +149,7 @@ impl Parameters {
                 });
             }
         }
+        refuse_unaddressable(&specs)?;
         let mut order: Vec<usize> = (0..specs.len()).collect();
         order.sort_by_key(|&number| (specs[number].group.untrained, specs[number].group));
         let (mut offsets, mut groups, mut len) =

@@ -384,6 +384,12 @@ impl Trainer {
         self.runtime.parameters()
     }
 
+    /// What is left of it when its device is gone: the model and the data.
+    #[must_use]
+    pub fn into_model_and_data(self) -> (ModelConfig, Dataset) {
+        (self.model, self.data)
+    }
+
     /// What it needs.
     #[must_use]
     pub fn memory(&self) -> &MemoryPlan {

@@ -142,3 +142,21 @@ fn the_drivers_words_reach_the_caller() {
         .expect("runs");
     small.results(&mut executor);
 }
+
+#[test]
+fn memory_that_is_not_there_is_an_error_with_advice() {
+    let mut executor = Device::cpu(&DeviceOptions::default()).executor();
+    for element in [Element::F32, Element::U32] {
+        let error = executor.allocate("history", usize::MAX / 16, element);
+        let error = error.expect_err("no machine has so much");
+        assert!(matches!(error, Error::Memory { .. }), "{error:?}");
+        let message = error.to_string();
+        assert!(
+            message.starts_with("`history` needs") && message.contains("lower train.batch"),
+            "{message}"
+        );
+    }
+    executor
+        .allocate("small", 4, Element::F32)
+        .expect("goes on");
+}

@@ -22,7 +22,7 @@ use crate::protocol::{
 use crate::records::Record;
 use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_checkpoint};
 use crate::sampler::Sampler;
-use crate::session::{Session, Start, device_name};
+use crate::session::{Rest, Session, Start, device_name};
 use crate::{frame_log, sample_log, texts};
 
 /// Held-out batches that an intervention is measured on, at most.
@@ -44,7 +44,16 @@ pub(super) struct Loaded {
     frames: Vec<Frame>,
     /// What its model wrote.
     samples: Vec<Sampled>,
+    /// It was loaded before, and has no folder that its records could be read from.
+    again: bool,
     finished: bool,
+}
+
+/// What is left of a run whose device is gone.
+#[derive(Debug)]
+pub(super) struct Lost {
+    rest: Rest,
+    folder: Option<PathBuf>,
 }
 
 /// Records as a front end reads them.
@@ -140,7 +149,7 @@ impl Loaded {
         let (toml, json) = (config.to_toml(), model.to_json());
         let tokenizer = data.tokenizer().to_json();
         // The folder comes last: a run that cannot be allocated leaves none behind.
-        let mut session = Session::new(Start {
+        let start = Start {
             until: config.train.steps,
             config,
             model,
@@ -148,7 +157,8 @@ impl Loaded {
             device,
             run: None,
             clock: clock(surroundings),
-        })?;
+        };
+        let mut session = device.watched(|| Session::new(start)).await?;
         if let Some(folder) = &folder {
             let identity = Identity {
                 config_toml: &toml,
@@ -178,7 +188,7 @@ impl Loaded {
         let writer = RunWriter::resume(folder)?;
         let checkpoint = run.checkpoint(Which::Last)?;
         let files = checkpoint.as_deref().map(read_checkpoint).transpose()?;
-        let mut session = Session::new(Start {
+        let start = Start {
             until: config.train.steps,
             config,
             model,
@@ -186,7 +196,8 @@ impl Loaded {
             device,
             run: Some(writer),
             clock: clock(surroundings),
-        })?;
+        };
+        let mut session = device.watched(|| Session::new(start)).await?;
         let notices = match &files {
             Some(files) => session.restore(files)?,
             None => {
@@ -213,6 +224,74 @@ impl Loaded {
         Ok(loaded)
     }
 
+    /// The run again, on another device, at its last checkpoint. If it cannot be allocated, `lost` is as it was.
+    pub(super) async fn again(
+        lost: &mut Lost,
+        device: &Device,
+        surroundings: &Surroundings,
+        sink: Sink<'_>,
+    ) -> Result<Self> {
+        let Rest {
+            config,
+            model,
+            data,
+            until,
+            ..
+        } = &lost.rest;
+        compile(model, config, device, sink).await?;
+        let start = Start {
+            until: *until,
+            config: config.clone(),
+            model: model.clone(),
+            data: data.clone(),
+            device,
+            run: None,
+            clock: clock(surroundings),
+        };
+        let mut session = device.watched(|| Session::new(start)).await?;
+        let run = lost.folder.as_deref().map(RunDir::open).transpose()?;
+        let checkpoint = match &run {
+            Some(run) => run.checkpoint(Which::Last)?,
+            None => None,
+        };
+        let files = match checkpoint.as_deref().map(read_checkpoint).transpose()? {
+            Some(files) => Some(files),
+            None => lost.rest.kept.take(),
+        };
+        if let Some(writer) = lost.rest.run.take() {
+            session.keep_in(writer);
+        }
+        let notices = match files {
+            Some(files) if run.is_some() => session.restore(&files)?,
+            Some(files) => session.restore_kept(files)?,
+            None => {
+                session.restart()?;
+                Vec::new()
+            }
+        };
+        for message in notices {
+            sink(Event::Notice { message });
+        }
+        let mut loaded = Self::new(session, device, lost.folder.clone(), surroundings);
+        loaded.notify(sink);
+        match run {
+            Some(run) => {
+                loaded.lines = Line::read(&run.metrics()?);
+                loaded.samples = sample_log::read(run.path()).unwrap_or_default();
+            }
+            None => loaded.again = true,
+        }
+        Ok(loaded)
+    }
+
+    /// Give up the device.
+    pub(super) fn into_lost(self) -> Lost {
+        Lost {
+            rest: self.session.into_rest(),
+            folder: self.folder,
+        }
+    }
+
     fn new(
         session: Session,
         device: &Device,
@@ -230,6 +309,7 @@ impl Loaded {
             lines: Vec::new(),
             frames: Vec::new(),
             samples: Vec::new(),
+            again: false,
         }
     }
 
@@ -242,9 +322,9 @@ impl Loaded {
         self.device.report().choice()
     }
 
-    /// Where it is kept.
-    pub(super) fn folder(&self) -> Option<PathBuf> {
-        self.folder.clone()
+    /// The last checkpoint: updates done.
+    pub(super) fn good(&self) -> u64 {
+        self.session.saved().unwrap_or(0)
     }
 
     /// Updates done.
@@ -298,6 +378,7 @@ impl Loaded {
             frames,
             samples,
             chance: chance(config),
+            again: std::mem::take(&mut self.again),
         }
     }
 
@@ -409,7 +490,7 @@ impl Loaded {
     /// # Errors
     /// If the device fails.
     pub(super) async fn autosave(&mut self, seconds: f64, sink: Sink<'_>) -> Result<()> {
-        if self.folder.is_none() || self.end().is_some() || self.now() - self.saved_at < seconds {
+        if self.end().is_some() || self.now() - self.saved_at < seconds {
             return Ok(());
         }
         self.saved_at = self.now();
@@ -463,14 +544,14 @@ impl Loaded {
 
     /// Back to the last checkpoint, with another learning rate.
     pub(super) fn rewind(&mut self, lr_factor: f64, sink: Sink<'_>) -> Result<()> {
-        let Some(folder) = &self.folder else {
-            return Err(Error::File(
-                "this run is not kept in a folder, so there is no checkpoint to go back to".into(),
-            ));
+        let run = self.folder.as_deref().map(RunDir::open).transpose()?;
+        let notices = match &run {
+            Some(run) => {
+                let checkpoint = run.need_checkpoint(Which::Last)?;
+                self.session.restore(&read_checkpoint(&checkpoint)?)?
+            }
+            None => self.session.rewind_kept()?,
         };
-        let run = RunDir::open(folder)?;
-        let checkpoint = run.need_checkpoint(Which::Last)?;
-        let notices = self.session.restore(&read_checkpoint(&checkpoint)?)?;
         for message in notices {
             sink(Event::Notice { message });
         }
@@ -481,8 +562,13 @@ impl Loaded {
         sink(Event::Notice {
             message: format!("back at step {}, learning rate {lr:.3e}", self.step()),
         });
-        self.lines = Line::read(&run.metrics()?);
-        self.samples = sample_log::read(folder).unwrap_or_default();
+        match run {
+            Some(run) => {
+                self.lines = Line::read(&run.metrics()?);
+                self.samples = sample_log::read(run.path()).unwrap_or_default();
+            }
+            None => self.again = true,
+        }
         sink(Event::Ready(Box::new(self.info())));
         Ok(())
     }

@@ -21,7 +21,7 @@ use braid_engine::{Error, Result};
 use crate::protocol::{AUTOSAVE, Command, DeviceInfo, Event, RunState, SHARE};
 use check::Checker;
 use goal::Goal;
-use loaded::{Loaded, Prepared};
+use loaded::{Loaded, Lost, Prepared};
 use writing::{Order, Writing};
 
 /// What the backend cannot know by itself.
@@ -44,6 +44,12 @@ impl std::fmt::Debug for Surroundings {
         f.debug_struct("Surroundings").finish_non_exhaustive()
     }
 }
+
+/// A device that is lost more often without a new checkpoint in between is given up.
+const MOST_REOPENED: u32 = 2;
+
+/// The device that is always there.
+const CPU: &str = "cpu";
 
 /// Where events go.
 pub type Sink<'a> = &'a mut dyn FnMut(Event);
@@ -68,8 +74,8 @@ pub struct Backend {
     writing: VecDeque<Writing>,
     /// What to write whenever so many updates are done.
     every: Option<(u64, Order)>,
-    /// Step at which a lost device was opened again.
-    reopened: Option<u64>,
+    /// The checkpoint that lost devices led back to last, and how often in a row.
+    reopened: (u64, u32),
     ended: bool,
 }
 
@@ -89,7 +95,7 @@ impl Backend {
             autosave: Some(AUTOSAVE),
             writing: VecDeque::new(),
             every: None,
-            reopened: None,
+            reopened: (0, 0),
             ended: false,
         }
     }
@@ -113,8 +119,12 @@ impl Backend {
         let Err(error) = self.obey(command, sink).await else {
             return;
         };
-        if is_lost(&error) && self.loaded.is_some() {
-            return self.fail(&error, was_running, sink).await;
+        if is_lost(&error) {
+            if self.loaded.is_some() {
+                return self.fail(&error, was_running, sink).await;
+            }
+            // The next wish opens it again.
+            self.devices.clear();
         }
         let field = match &error {
             Error::Config { field, .. } => Some(field.clone()),
@@ -347,7 +357,8 @@ impl Backend {
     }
 
     /// A failure while training, or that shows that the device is gone. A lost device is opened again, and the run goes on
-    /// from its last checkpoint; if it is lost again before a step is done, it is given up.
+    /// from its last checkpoint. If that fails, or leads back to the same checkpoint again and again, the run waits there on
+    /// the CPU.
     async fn fail(&mut self, error: &Error, run: bool, sink: Sink<'_>) {
         self.running = false;
         if !is_lost(error) {
@@ -364,48 +375,62 @@ impl Backend {
         let Some(lost) = self.loaded.take() else {
             return;
         };
-        let (choice, folder, step) = (lost.choice(), lost.folder(), lost.step());
-        drop(lost);
-        let again = self.reopened == Some(step);
-        let reopened = if again {
-            Err(Error::Device(
-                "it failed again at once; try the device cpu, or a smaller model".into(),
-            ))
-        } else {
-            self.reopen(&choice, folder, sink).await
+        let (choice, good) = (lost.choice(), lost.good());
+        let mut lost = lost.into_lost();
+        let times = match self.reopened {
+            (step, times) if step == good => times + 1,
+            _ => 1,
         };
-        match reopened {
+        self.reopened = (good, times);
+        let reopened = if times > MOST_REOPENED {
+            Err(Error::Device(format!(
+                "it was lost {times} times since that checkpoint; a smaller model may help"
+            )))
+        } else {
+            self.reopen(&choice, &mut lost, sink).await
+        };
+        let (loaded, run, message) = match reopened {
             Ok(loaded) => {
                 let step = loaded.step();
-                self.reopened = Some(step);
-                self.begin(loaded, run, sink);
-                sink(Event::DeviceLost {
-                    step,
-                    message: error.to_string(),
-                });
+                let message = format!(
+                    "{error}. It was opened again, and the run goes on from its checkpoint of step {step}"
+                );
+                (loaded, run, message)
             }
-            Err(second) => {
-                sink(Event::Failed {
-                    what: "train".into(),
-                    message: format!("{error}; going on failed too: {second}"),
-                    field: None,
-                });
-                sink(Event::State(RunState::Empty));
-            }
-        }
+            Err(second) => match self.reopen(CPU, &mut lost, sink).await {
+                Ok(loaded) => {
+                    let step = loaded.step();
+                    let message = format!(
+                        "{error}, and cannot be used any more: {second}. The run waits on the CPU at its checkpoint of \
+                         step {step}: go on there, or start another run on another device"
+                    );
+                    (loaded, false, message)
+                }
+                Err(third) => {
+                    sink(Event::Failed {
+                        what: "train".into(),
+                        message: format!(
+                            "{error}; going on failed too: {second}; on the CPU: {third}"
+                        ),
+                        field: None,
+                    });
+                    sink(Event::State(RunState::Empty));
+                    return;
+                }
+            },
+        };
+        let step = loaded.step();
+        self.begin(loaded, run, sink);
+        sink(Event::DeviceLost { step, message });
     }
 
-    async fn reopen(
-        &mut self,
-        choice: &str,
-        folder: Option<PathBuf>,
-        sink: Sink<'_>,
-    ) -> Result<Loaded> {
-        let folder = folder.ok_or_else(|| {
-            Error::File("this run was not kept in a folder; begin a new one".into())
-        })?;
+    async fn reopen(&mut self, choice: &str, lost: &mut Lost, sink: Sink<'_>) -> Result<Loaded> {
         let device = self.device(choice).await?;
-        Loaded::open(&folder, &device, &self.surroundings, sink).await
+        let loaded = Loaded::again(lost, &device, &self.surroundings, sink).await;
+        if loaded.as_ref().is_err_and(is_lost) {
+            self.devices.clear();
+        }
+        loaded
     }
 
     fn need(&mut self) -> Result<&mut Loaded> {

@@ -95,7 +95,7 @@ pub struct Checked {
 /// A run that is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
-    /// Its folder; empty in a browser.
+    /// Its folder; empty if it is kept in none.
     pub folder: String,
     /// Short name.
     pub name: String,
@@ -127,6 +127,9 @@ pub struct RunInfo {
     /// Share of right answers of who draws an answer at random; tasks only.
     #[serde(default)]
     pub chance: Option<f64>,
+    /// It was loaded before and is kept in no folder: what is known of it holds up to `step`, and is not repeated here.
+    #[serde(default)]
+    pub again: bool,
 }
 
 /// What is inside a run's folder.

@@ -1,5 +1,7 @@
 //! What a front end asks of a session in progress. Nothing here changes what a step computes, but for [`Session::set`].
 
+use braid_engine::data::Dataset;
+use braid_engine::models::config::ModelConfig;
 use braid_engine::ops::edit_weights::RouteEdit;
 use braid_engine::trainer::{DepthNorm, SiteEdit};
 use braid_engine::{Error, Result};
@@ -10,7 +12,7 @@ use crate::protocol::{
     self, Depth, Effect, Frame, Intervention, Sampled, Trace, TraceSite, Unfolded,
 };
 use crate::records::Record;
-use crate::run_dir::RunWriter;
+use crate::run_dir::{CheckpointFiles, RunWriter};
 
 /// Fields that may change while a run goes on: the plans do not contain them.
 pub const SAFE_FIELDS: [&str; 8] = [
@@ -24,10 +26,64 @@ pub const SAFE_FIELDS: [&str; 8] = [
     "train.save_every",
 ];
 
+/// What is left of a session whose device is gone: everything but what lay on it.
+#[derive(Debug)]
+pub struct Rest {
+    /// How it was trained.
+    pub config: RunConfig,
+    /// What was trained.
+    pub model: ModelConfig,
+    /// On what.
+    pub data: Dataset,
+    /// Stops after so many updates.
+    pub until: u64,
+    /// Where it is kept, if it has a folder.
+    pub run: Option<RunWriter>,
+    /// Its last checkpoint, if it has none.
+    pub kept: Option<CheckpointFiles>,
+}
+
 impl Session {
     /// Keep the run in this folder from now on.
     pub fn keep_in(&mut self, run: RunWriter) {
         self.run = Some(run);
+    }
+
+    /// Give up the device.
+    #[must_use]
+    pub fn into_rest(self) -> Rest {
+        let (model, data) = self.trainer.into_model_and_data();
+        Rest {
+            config: self.config,
+            model,
+            data,
+            until: self.until,
+            run: self.run,
+            kept: self.kept,
+        }
+    }
+
+    /// Go on from the last checkpoint of a run that has no folder, and keep it. Returns sentences to show.
+    ///
+    /// # Errors
+    /// As [`Session::restore`].
+    pub fn restore_kept(&mut self, files: CheckpointFiles) -> Result<Vec<String>> {
+        let notices = self.restore(&files);
+        self.kept = Some(files);
+        notices
+    }
+
+    /// Back to the last checkpoint of a run that has no folder. Returns sentences to show.
+    ///
+    /// # Errors
+    /// If there is none yet, and as [`Session::restore`].
+    pub fn rewind_kept(&mut self) -> Result<Vec<String>> {
+        let Some(files) = self.kept.take() else {
+            return Err(Error::File(
+                "this run has no checkpoint yet, so there is none to go back to".into(),
+            ));
+        };
+        self.restore_kept(files)
     }
 
     /// Read what is outstanding; save nothing.

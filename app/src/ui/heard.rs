@@ -124,6 +124,15 @@ impl Series {
         series
     }
 
+    /// Forget what comes after this step.
+    fn end_at(&mut self, step: u64) {
+        let next = step as f64 + 1.0;
+        self.rewind(next);
+        for curve in [&mut self.val_loss, &mut self.accuracy] {
+            curve.truncate(curve.partition_point(|point| point.step < next));
+        }
+    }
+
     /// Forget what comes at or after this step: it is done again.
     fn rewind(&mut self, step: f64) {
         for curve in [
@@ -341,8 +350,7 @@ impl Heard {
     #[must_use]
     pub fn is_same_run(&self, next: &RunInfo) -> bool {
         let own = self.run.as_ref().or(self.closed.as_ref());
-        // Without folders, as in a browser, nothing is read again.
-        own.is_some_and(|own| own.folder == next.folder && !own.folder.is_empty())
+        own.is_some_and(|own| own.folder == next.folder && (next.again || !own.folder.is_empty()))
     }
 
     fn note(&mut self, level: Level, text: String, field: Option<String>) {
@@ -399,9 +407,13 @@ impl Heard {
                     self.samples = samples;
                 }
                 self.looking = false;
-                self.retire(&run.folder);
-                let recorded = std::mem::take(&mut run.frames);
-                self.series = Series::of(&run.lines, recorded);
+                if run.again && self.is_same_run(&run) {
+                    self.series.end_at(run.step);
+                } else {
+                    self.retire(&run.folder);
+                    let recorded = std::mem::take(&mut run.frames);
+                    self.series = Series::of(&run.lines, recorded);
+                }
                 if !frames.list.is_empty() {
                     self.series.frames = frames;
                 }

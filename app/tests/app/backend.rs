@@ -538,3 +538,46 @@ fn frames_cost_little() {
     );
     assert_eq!(frames(&talks[0]), 0);
 }
+
+#[test]
+fn a_run_without_a_folder_goes_back_to_its_checkpoint_in_memory() {
+    let mut talk = Talk::new();
+    talk.backend = Backend::new(Surroundings {
+        clock: Rc::new(|| 0.0),
+        calendar: || 0,
+        free_memory: || None,
+        used_memory: || None,
+        files: false,
+    });
+    talk.say(Command::Start {
+        draft: draft(SMALL),
+        device: "cpu".into(),
+        folder: None,
+        paused: false,
+    });
+    talk.say(Command::Until {
+        step: Some(35),
+        val_loss: None,
+        seconds: None,
+    });
+    talk.until(|event| *event == Event::State(RunState::Paused));
+    let before = talk.losses();
+    talk.heard.clear();
+    talk.say(Command::Rewind { lr_factor: 1.0 });
+    assert_eq!(talk.failures(), Vec::<&str>::new());
+    let ready = talk.heard.iter().find_map(|event| match event {
+        Event::Ready(run) => Some((run.step, run.again, run.saved)),
+        _ => None,
+    });
+    // The last one is of the best validation, or of `save_every`.
+    let Some((good @ (20 | 30), true, Some(saved))) = ready else {
+        panic!("{ready:?}");
+    };
+    assert_eq!(good, saved);
+    talk.say(Command::Resume);
+    talk.until(finished);
+    let after = talk.losses();
+    let good = if good == 20 { 20 } else { 30 };
+    assert_eq!(after[..35 - good], before[good..], "the same bits again");
+    assert_eq!(after.len(), 40 - good);
+}

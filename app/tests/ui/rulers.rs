@@ -402,6 +402,32 @@ fn an_empty_column_says_what_will_come() {
     harness.snapshot("rulers_empty_light");
 }
 
+/// Without a folder there is nothing to read its records from again.
+#[test]
+fn a_run_without_a_folder_keeps_its_curves_when_it_goes_back() {
+    let mut heard = heard(recorded("live"));
+    let mut run = heard.run.clone().expect("a run");
+    run.folder.clear();
+    heard.hear(Event::Ready(Box::new(run.clone())));
+    let events = recorded("live").into_iter();
+    let lines = events.filter(|event| matches!(event, Event::Lines(_) | Event::Frame(_)));
+    lines.for_each(|event| heard.hear(event));
+    let others = heard.others.len();
+    let (all, frames) = (heard.series.loss.len(), heard.frames().len());
+    assert!(all > 150 && frames > 5, "{all} {frames}");
+    run.again = true;
+    run.step = 100;
+    heard.hear(Event::Ready(Box::new(run)));
+    let last = |curve: &braid_app::ui::Heard| curve.series.loss.last().map(|point| point.step);
+    assert_eq!(last(&heard), Some(100.0));
+    assert_eq!(heard.step, 100);
+    assert_eq!(heard.others.len(), others, "it is no other run");
+    let kept = heard.frames();
+    assert!(kept.iter().all(|frame| frame.step <= 100) && kept.len() > 2);
+    let val = &heard.series.val_loss;
+    assert!(val.last().is_some_and(|point| point.step <= 100.0));
+}
+
 #[test]
 fn a_run_that_is_followed_by_another_stays_for_comparison() {
     let mut heard = heard(recorded("dar"));

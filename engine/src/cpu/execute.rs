@@ -130,11 +130,21 @@ fn slice<'a, T>(buffer: &mut Buffer<T>, range: Range, access: Access) -> CpuArg<
     }
 }
 
+/// Bytes of the largest buffer: half of what addresses reach, which in WebAssembly is 2 GiB.
+const LARGEST: u64 = isize::MAX as u64;
+
+/// So many zeros; `None` if there is no memory for them.
+fn zeros<E: Clone>(len: usize, zero: E) -> Option<Vec<E>> {
+    // Tried first: `vec!` would end the program, but takes pages that are zero already.
+    Vec::<E>::new().try_reserve_exact(len).ok()?;
+    Some(vec![zero; len])
+}
+
 impl<T: Real> Executor for CpuExecutor<T> {
     fn limits(&self) -> Limits {
         Limits {
-            binding: u64::MAX,
-            buffer: u64::MAX,
+            binding: LARGEST,
+            buffer: LARGEST,
             total: self.memory,
             float: T::BYTES,
             large_tiles: false,
@@ -154,10 +164,16 @@ impl<T: Real> Executor for CpuExecutor<T> {
                 advice: "lower model.width or model.layers".into(),
             });
         }
-        self.buffers.push(match element {
-            Element::F32 => Buffer::Floats(vec![T::zero(); len]),
-            Element::U32 => Buffer::Ints(vec![0; len]),
-        });
+        let buffer = match element {
+            Element::F32 => zeros(len, T::zero()).map(Buffer::Floats),
+            Element::U32 => zeros(len, 0).map(Buffer::Ints),
+        };
+        self.buffers.push(buffer.ok_or_else(|| Error::Memory {
+            tensor: format!("`{label}`"),
+            need: bytes_for_people(bytes),
+            limit: "the system gives no more memory".into(),
+            advice: "lower train.batch, model.context, model.width or model.layers".into(),
+        })?);
         self.counts.buffers += 1;
         Ok(BufferId(self.buffers.len() - 1))
     }

@@ -195,6 +195,25 @@ impl GpuExecutor {
     }
 }
 
+/// Browsers free a buffer when their garbage collector finds it, which does not know how large it is.
+#[cfg(target_arch = "wasm32")]
+impl Drop for GpuExecutor {
+    fn drop(&mut self) {
+        for buffer in &self.buffers {
+            buffer.raw.destroy();
+        }
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+impl Drop for Shared {
+    fn drop(&mut self) {
+        for buffer in lock(&self.staging).iter() {
+            buffer.destroy();
+        }
+    }
+}
+
 impl Call {
     /// Put the dispatch into a pass.
     pub(super) fn record(&self, pass: &mut wgpu::ComputePass<'_>) {

@@ -119,10 +119,34 @@ impl Gpu {
         };
         // Whatever is asked of a lost device fails its validation; the news of the loss itself comes with a poll.
         self.progress(false)?;
-        Err(Error::Gpu {
-            doing: doing(),
-            message: error.to_string(),
-        })
+        Err(fault(doing(), &error))
+    }
+
+    /// Do something that allocates, and wait for what the driver says about it: native ones say it at once.
+    #[cfg(not(target_arch = "wasm32"))]
+    #[expect(clippy::unused_async, reason = "browsers wait here")]
+    pub(crate) async fn watched<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        work()
+    }
+
+    /// Do something that allocates, and wait for what the browser says about it.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) async fn watched<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let result = work();
+        let (validation, memory) = (validation.pop(), memory.pop());
+        // Memory first: whatever uses a buffer that could not be allocated is invalid, too.
+        let first = match memory.await {
+            Some(error) => Some(error),
+            None => validation.await,
+        };
+        let result = result?;
+        self.check()?;
+        match first {
+            Some(error) => Err(fault("allocating the buffers of this run".into(), &error)),
+            None => Ok(result),
+        }
     }
 
     /// Do something. Browsers report errors later than any call, so there is nothing to wait for: the handler of uncaptured
@@ -164,6 +188,24 @@ impl Gpu {
                 self.check()
             }
         }
+    }
+}
+
+/// What a driver reported. That memory is used up is no failure of the device: there is something to do about it.
+fn fault(doing: String, error: &wgpu::Error) -> Error {
+    match error {
+        wgpu::Error::OutOfMemory { .. } => Error::Memory {
+            tensor: doing,
+            need: "more memory".into(),
+            limit: "the GPU has no more of it".into(),
+            advice: "lower train.batch, model.context, model.width or model.layers, close other programs and pages \
+                     that use the GPU, or use the device cpu"
+                .into(),
+        },
+        _ => Error::Gpu {
+            doing,
+            message: error.to_string(),
+        },
     }
 }
 

@@ -191,10 +191,24 @@ impl Tab {
         result["result"]["value"].clone()
     }
 
-    /// Press a key.
+    /// Bytes that JavaScript's objects take, of the page or a worker, without what is only not collected yet.
+    pub(crate) fn heap(&mut self, worker: Option<&str>) -> f64 {
+        let session = worker.map_or_else(|| self.session.clone(), str::to_owned);
+        for method in ["HeapProfiler.enable", "HeapProfiler.collectGarbage"] {
+            self.command(Some(&session), method, json!({}));
+        }
+        let usage = self.command(Some(&session), "Runtime.getHeapUsage", json!({}));
+        usage["usedSize"].as_f64().unwrap_or(f64::NAN)
+    }
+
+    /// Press the space bar or the enter key.
     pub(crate) fn press(&mut self, key: &str, code: &str, text: &str) {
         for kind in ["keyDown", "keyUp"] {
-            let event = json!({ "type": kind, "key": key, "code": code, "text": text });
+            // Without a number, the window takes it for a key of a keyboard on the screen.
+            let number = if key == "Enter" { 13 } else { 32 };
+            let event = json!({
+                "type": kind, "key": key, "code": code, "text": text, "windowsVirtualKeyCode": number,
+            });
             self.call("Input.dispatchKeyEvent", event);
         }
     }

@@ -1,6 +1,7 @@
 //! The page that `./x web` builds, in headless Chromium: what a visitor gets, with a GPU and without.
 
 mod lost;
+mod phone;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

@@ -41,6 +41,14 @@ async function load(name) {
     return WebAssembly.compileStreaming(new Response(counted, { headers: { 'Content-Type': 'application/wasm' } }));
 }
 
+/** A keyboard on the screen covers the lower part of the page, in browsers that do not shrink it: the window takes what is left. */
+function followKeyboard(canvas) {
+    const view = window.visualViewport;
+    view?.addEventListener('resize', () => {
+        if (view.scale === 1) canvas.style.height = view.height < window.innerHeight - 1 ? `${view.height}px` : '';
+    });
+}
+
 function fail(sentence) {
     said.textContent = sentence;
     progress.remove();
@@ -53,7 +61,9 @@ async function main() {
     const [page, engine] = await Promise.all([load('page'), load('worker')]);
     await init({ module_or_path: page });
     said.textContent = 'Opening the window';
-    await start(document.getElementById('window'), here('worker-start.js').href, engine);
+    const canvas = document.getElementById('window');
+    followKeyboard(canvas);
+    await start(canvas, here('worker-start.js').href, engine);
     document.getElementById('loading').hidden = true;
     progress.remove();
     // Works without a network from the next visit on. Files carry the build in their path, so none is ever stale.

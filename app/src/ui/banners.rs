@@ -118,7 +118,7 @@ impl Banners {
         self.failed(ui, heard, view, out);
         if let Some(message) = &self.lost {
             let edge = ui.visuals().warn_fg_color;
-            if closing(ui, edge, "The device was lost and opened again", message) {
+            if closing(ui, edge, "The device was lost", message) {
                 self.lost = None;
             }
         }
@@ -279,7 +279,7 @@ fn closing(ui: &mut Ui, edge: egui::Color32, title: &str, text: &str) -> bool {
         Sides::new().shrink_left().truncate().show(
             ui,
             |ui| ui.strong(title),
-            |ui| closed = ui.small_button("Dismiss").clicked(),
+            |ui| closed = ui.add(theme::small(ui, "Dismiss")).clicked(),
         );
         ui.add(egui::Label::new(text).wrap());
     });

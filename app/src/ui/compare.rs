@@ -16,9 +16,21 @@ use super::host::{Answer, Purpose, Wish};
 use super::palette;
 use super::scales;
 use super::smooth::Smoothed;
+use super::theme;
 use super::ticks;
 use super::view::View;
 use crate::protocol::Command;
+
+/// From this width on, in points, a run takes one line of the table.
+const ONE_LINE: f32 = 320.0;
+
+/// Columns of numbers, and what each is.
+const NUMBERS: [(&str, &str); 4] = [
+    ("steps", "Updates done"),
+    ("val loss", "Last validation loss; nats"),
+    ("best", "Lowest validation loss; nats"),
+    ("tok/s", "Tokens per second, lately"),
+];
 
 /// Which loss the chart shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +79,39 @@ struct Run<'a> {
     toml: &'a str,
     series: &'a Series,
     current: bool,
+}
+
+impl Run<'_> {
+    /// Its name, what it is on hover.
+    fn label(&self, ui: &mut Ui, name: &str, look: &Look) {
+        let text = RichText::new(name).small();
+        let text = if self.current { text.strong() } else { text };
+        let text = if look.hidden { text.weak() } else { text };
+        let about = if self.current {
+            "the run that is loaded"
+        } else {
+            "from disk, or closed"
+        };
+        ui.add(egui::Label::new(text).truncate())
+            .on_hover_text(format!("{name}\n{}\n{about}", self.folder));
+    }
+
+    /// What stands under [`NUMBERS`].
+    fn numbers(&self) -> [String; 4] {
+        let series = self.series;
+        let best = series.val_loss.extremes(0..series.val_loss.len());
+        let best = best.map(|(low, _)| series.val_loss[low].value);
+        let last = series.val_loss.latest().map(|point| point.value);
+        let steps = series.loss.last().map_or(0.0, |point| point.step);
+        let speed = series.speed.latest().map(|point| point.value);
+        let none = || "—".to_owned();
+        [
+            format::grouped(steps as u64),
+            last.map_or_else(none, ticks::figure),
+            best.map_or_else(none, ticks::figure),
+            speed.map_or_else(none, format::short),
+        ]
+    }
 }
 
 /// The run that is loaded, or was last, and the others.
@@ -178,7 +223,9 @@ impl Compare {
             let folder = self.folder.trim().to_owned();
             let button = ui.add_enabled(!folder.is_empty(), Button::new("Add run"));
             let button = button.on_disabled_hover_text("Write the folder of a run first");
-            let edit = TextEdit::singleline(&mut self.folder).hint_text("folder of a run on disk");
+            let edit = TextEdit::singleline(&mut self.folder)
+                .align(theme::beginning(ui))
+                .hint_text("folder of a run on disk");
             let edit = ui.add(edit.desired_width(ui.available_width()));
             let text = self.folder.clone();
             edit.widget_info(|| {
@@ -222,8 +269,9 @@ impl Compare {
     }
 
     fn table(&mut self, ui: &mut Ui, runs: &[Run<'_>], view: &mut View) {
-        let dark = ui.visuals().dark_mode;
-        let mono = FontId::monospace(TextStyle::Small.resolve(ui.style()).size);
+        if ui.available_width() < ONE_LINE {
+            return self.low_table(ui, runs, view);
+        }
         // What the other columns leave.
         let width = (ui.available_width() - 236.0).clamp(64.0, 320.0);
         let names = &self.differing.1;
@@ -234,86 +282,72 @@ impl Compare {
                 .striped(true)
                 .spacing([7.0, 3.0])
                 .show(ui, |ui| {
-                    let heads = [
-                        ("", ""),
-                        ("run", "What differs in its configuration"),
-                        ("steps", "Updates done"),
-                        ("val loss", "Last validation loss; nats"),
-                        ("best", "Lowest validation loss; nats"),
-                        ("tok/s", "Tokens per second, lately"),
-                        ("", ""),
-                        ("", ""),
-                    ];
-                    for (head, help) in heads {
-                        let label = ui.label(RichText::new(head).small().weak());
-                        if !help.is_empty() {
-                            label.on_hover_text(help);
-                        }
+                    let run = ("run", "What differs in its configuration");
+                    let heads = [&[("", ""), run][..], &NUMBERS, &[("", ""), ("", "")]];
+                    for &(head, help) in heads.into_iter().flatten() {
+                        head_label(ui, head, help);
                     }
                     ui.end_row();
                     for (run, name) in runs.iter().zip(names) {
                         let Some(look) = looks.get_mut(run.folder) else {
                             continue;
                         };
-                        swatch(ui, look, name, dark);
-                        let text = RichText::new(name).small();
-                        let text = if run.current { text.strong() } else { text };
-                        let text = if look.hidden { text.weak() } else { text };
-                        let label = egui::Label::new(text).truncate();
+                        swatch(ui, look, name, ui.visuals().dark_mode);
                         ui.scope(|ui| {
                             ui.set_width(width);
-                            let about = if run.current {
-                                "the run that is loaded"
-                            } else {
-                                "from disk, or closed"
-                            };
-                            ui.add(label)
-                                .on_hover_text(format!("{name}\n{}\n{about}", run.folder));
+                            run.label(ui, name, look);
                         });
-                        let series = run.series;
-                        let best = series.val_loss.extremes(0..series.val_loss.len());
-                        let best = best.map(|(low, _)| series.val_loss[low].value);
-                        let last = series.val_loss.latest().map(|point| point.value);
-                        let steps = series.loss.last().map_or(0.0, |point| point.step);
-                        let speed = series.speed.latest().map(|point| point.value);
-                        let cells = [
-                            format::grouped(steps as u64),
-                            last.map_or_else(|| "—".into(), ticks::figure),
-                            best.map_or_else(|| "—".into(), ticks::figure),
-                            speed.map_or_else(|| "—".into(), format::short),
-                        ];
-                        for cell in cells {
-                            right(ui, RichText::new(cell).font(mono.clone()));
+                        for number in run.numbers() {
+                            right(ui, mono(ui, number));
                         }
-                        let mut seen = !look.hidden;
-                        let check = ui
-                            .checkbox(&mut seen, "")
-                            .on_hover_text("Show it in the chart");
-                        check.widget_info(|| {
-                            WidgetInfo::selected(Role::CheckBox, true, seen, format!("Show {name}"))
-                        });
-                        look.hidden = !seen;
-                        let remove = ui.add_enabled(!run.current, Button::new("×").small());
-                        remove.widget_info(|| {
-                            WidgetInfo::labeled(
-                                Role::Button,
-                                !run.current,
-                                format!("Remove {name}"),
-                            )
-                        });
-                        let remove = remove.on_hover_text(
-                            "Take it out of the comparison; nothing is deleted on disk",
-                        );
-                        if remove
-                            .on_disabled_hover_text("The run that is loaded stays")
-                            .clicked()
-                        {
-                            view.forget.push(run.folder.to_owned());
-                        }
+                        tick(ui, look, name);
+                        remove(ui, run, name, view);
                         ui.end_row();
                     }
                 });
         });
+    }
+
+    /// The same on two lines each, where there is no room for all columns.
+    fn low_table(&mut self, ui: &mut Ui, runs: &[Run<'_>], view: &mut View) {
+        let gap = ui.spacing().item_spacing.x;
+        let width = (ui.available_width() - 3.0 * gap) / 4.0;
+        let cell = |ui: &mut Ui, contents: &mut dyn FnMut(&mut Ui)| {
+            let size = egui::vec2(width, ui.text_style_height(&TextStyle::Small) + 3.0);
+            let layout = egui::Layout::right_to_left(egui::Align::Center);
+            ui.allocate_ui_with_layout(size, layout, |ui| {
+                ui.set_width(width);
+                contents(ui);
+            });
+        };
+        ui.horizontal(|ui| {
+            for (head, help) in NUMBERS {
+                cell(ui, &mut |ui| head_label(ui, head, help));
+            }
+        });
+        for (run, name) in runs.iter().zip(&self.differing.1) {
+            let Some(look) = self.looks.get_mut(run.folder) else {
+                continue;
+            };
+            let size = egui::vec2(ui.available_width(), ui.spacing().interact_size.y);
+            // From the right, so that the name takes what is left.
+            let layout = egui::Layout::right_to_left(egui::Align::Center);
+            ui.allocate_ui_with_layout(size, layout, |ui| {
+                remove(ui, run, name, view);
+                tick(ui, look, name);
+                ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
+                    swatch(ui, look, name, ui.visuals().dark_mode);
+                    run.label(ui, name, look);
+                });
+            });
+            ui.horizontal(|ui| {
+                for number in run.numbers() {
+                    cell(ui, &mut |ui| {
+                        ui.label(mono(ui, number.clone()));
+                    });
+                }
+            });
+        }
     }
 
     fn chart(&mut self, ui: &mut Ui, runs: &[Run<'_>], heard: &Heard, view: &mut View) {
@@ -433,7 +467,12 @@ impl Compare {
 
 /// The colour of a run: a click takes the next one.
 fn swatch(ui: &mut Ui, look: &mut Look, name: &str, dark: bool) {
-    let (rect, response) = ui.allocate_exact_size(egui::vec2(14.0, 14.0), Sense::click());
+    let size = if theme::is_touch(ui) {
+        egui::vec2(28.0, theme::FINGER)
+    } else {
+        egui::vec2(14.0, 14.0)
+    };
+    let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Colour of {name}")));
     let colour = palette::colour(look.colour, dark);
     let colour = if look.hidden {
@@ -441,7 +480,8 @@ fn swatch(ui: &mut Ui, look: &mut Look, name: &str, dark: bool) {
     } else {
         colour
     };
-    ui.painter().rect_filled(rect.shrink(2.0), 2.0, colour);
+    let square = egui::Rect::from_center_size(rect.center(), egui::Vec2::splat(10.0));
+    ui.painter().rect_filled(square, 2.0, colour);
     if response.has_focus() || response.hovered() {
         let stroke = egui::Stroke::new(1.0, ui.visuals().strong_text_color());
         ui.painter()
@@ -449,6 +489,44 @@ fn swatch(ui: &mut Ui, look: &mut Look, name: &str, dark: bool) {
     }
     if response.on_hover_text("Another colour").clicked() {
         look.colour += 1;
+    }
+}
+
+/// The head of a column.
+fn head_label(ui: &mut Ui, head: &str, help: &str) {
+    let label = ui.label(RichText::new(head).small().weak());
+    if !help.is_empty() {
+        label.on_hover_text(help);
+    }
+}
+
+/// A number.
+fn mono(ui: &Ui, number: String) -> RichText {
+    let font = FontId::monospace(TextStyle::Small.resolve(ui.style()).size);
+    RichText::new(number).font(font)
+}
+
+/// Whether a run is in the chart.
+fn tick(ui: &mut Ui, look: &mut Look, name: &str) {
+    let mut seen = !look.hidden;
+    let check = ui
+        .checkbox(&mut seen, "")
+        .on_hover_text("Show it in the chart");
+    check.widget_info(|| WidgetInfo::selected(Role::CheckBox, true, seen, format!("Show {name}")));
+    look.hidden = !seen;
+}
+
+/// The button that takes a run out of the comparison.
+fn remove(ui: &mut Ui, run: &Run<'_>, name: &str, view: &mut View) {
+    let remove = ui.add_enabled(!run.current, theme::small(ui, "×"));
+    remove
+        .widget_info(|| WidgetInfo::labeled(Role::Button, !run.current, format!("Remove {name}")));
+    let remove = remove.on_hover_text("Take it out of the comparison; nothing is deleted on disk");
+    if remove
+        .on_disabled_hover_text("The run that is loaded stays")
+        .clicked()
+    {
+        view.forget.push(run.folder.to_owned());
     }
 }
 

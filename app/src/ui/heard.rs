@@ -128,6 +128,7 @@ impl Series {
     fn end_at(&mut self, step: u64) {
         let next = step as f64 + 1.0;
         self.rewind(next);
+        self.changes.retain(|(at, _)| *at <= step);
         for curve in [&mut self.val_loss, &mut self.accuracy] {
             curve.truncate(curve.partition_point(|point| point.step < next));
         }

@@ -92,6 +92,10 @@ pub trait Host {
     fn wants_calm(&self) -> bool {
         false
     }
+    /// Whether fingers are what mostly points here. A screen that is touched for the first time is noticed without it.
+    fn is_touch(&self) -> bool {
+        false
+    }
 }
 
 /// Wishes that wait for the host, and answers that wait for their panels.

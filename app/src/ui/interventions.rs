@@ -8,6 +8,7 @@ use egui::{
 use super::format::grouped;
 use super::heard::{Heard, Level};
 use super::routing::{frame, read_words};
+use super::theme;
 use super::view::{Moment, View};
 use crate::names::source_words;
 use crate::protocol::{Command, Effect, Intervention, RouteEdit, RunState, Site, Stream};
@@ -273,11 +274,14 @@ impl Interventions {
             .max_height(52.0)
             .show(ui, |ui| {
                 ui.horizontal_wrapped(|ui| {
-                    undo = ui.small_button("Undo").on_hover_text("Esc").clicked();
-                    clear = ui.small_button("Clear").clicked();
+                    undo = ui
+                        .add(theme::small(ui, "Undo"))
+                        .on_hover_text("Esc")
+                        .clicked();
+                    clear = ui.add(theme::small(ui, "Clear")).clicked();
                     for (at, edit) in view.edits.iter().enumerate() {
                         let words = words(sites, edit);
-                        let button = ui.small_button(format!("{words}  ×"));
+                        let button = ui.add(theme::small(ui, format!("{words}  ×")));
                         let button = button.on_hover_text("Take this edit back");
                         if button.clicked() {
                             remove = Some(at);

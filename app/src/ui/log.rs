@@ -5,6 +5,7 @@ use egui::{RichText, ScrollArea, Sides, Ui};
 use super::diagnostics;
 use super::format::grouped;
 use super::heard::{Entry, Heard, Level};
+use super::theme;
 use super::view::View;
 use crate::protocol::Command;
 
@@ -39,19 +40,19 @@ impl Log {
             ui,
             |ui| ui.strong("Log"),
             |ui| {
-                let close = ui.small_button("×");
+                let close = ui.add(theme::small(ui, "×"));
                 close.widget_info(|| {
                     egui::WidgetInfo::labeled(egui::Role::Button, true, "close the log")
                 });
                 if close.clicked() {
                     view.log = false;
                 }
-                if ui.small_button("Save…").clicked() {
+                if ui.add(theme::small(ui, "Save…")).clicked() {
                     let log = text(&heard.log);
                     let log = diagnostics::text(heard, view) + "\n" + &log;
                     view.dialogs.save_text("braid-log.txt", &log);
                 }
-                if ui.small_button("Copy").clicked() {
+                if ui.add(theme::small(ui, "Copy")).clicked() {
                     ui.ctx().copy_text(text(&heard.log));
                 }
             },

@@ -42,6 +42,7 @@ mod setup;
 mod shortcuts;
 mod smooth;
 mod status;
+mod taps;
 mod theme;
 mod ticks;
 mod view;

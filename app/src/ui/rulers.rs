@@ -76,7 +76,7 @@ impl Rulers {
                 Tab::Curves => self.curves.show(ui, heard, view, height.max(360.0)),
                 Tab::Samples => self.samples.show(ui, heard, height, out),
                 Tab::Compare => self.compare.show(ui, heard, view, out),
-                Tab::Routing | Tab::Setup => {}
+                Tab::Map | Tab::Routing | Tab::Setup => {}
             });
     }
 }

@@ -10,6 +10,7 @@ use super::format;
 use super::heard::Heard;
 use super::palette;
 use super::scales;
+use super::theme;
 use crate::protocol::{Command, Sampled};
 
 /// Texts that are laid out at once; the rest on demand.
@@ -148,6 +149,7 @@ impl Samples {
             };
             let button = button.on_disabled_hover_text(help);
             let edit = TextEdit::singleline(&mut self.prompt)
+                .align(theme::beginning(ui))
                 .hint_text("prompt; empty: a validation sequence")
                 .desired_width(ui.available_width());
             let edit = ui
@@ -233,7 +235,7 @@ fn text(ui: &mut Ui, sample: &Sampled, monospace: bool, coloured: bool) {
         let about = format!("temperature {:.2} · seed {}", sample.temperature, sample.seed);
         ui.label(RichText::new(about).small().weak());
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            let copy = ui.small_button("copy").on_hover_text("Copy this text");
+            let copy = ui.add(theme::small(ui, "copy")).on_hover_text("Copy this text");
             if copy.clicked() {
                 ui.ctx().copy_text(whole(sample));
             }

@@ -1,8 +1,8 @@
 //! Panel: recorded frames over training time.
 
 use egui::{
-    Align2, Button, EventFilter, FontId, Key, Modifiers, Rect, Response, Role, Sense, Shape,
-    Stroke, Ui, WidgetInfo, pos2, vec2,
+    Align2, Button, EventFilter, FontId, Key, Label, Modifiers, Rect, Response, RichText, Role,
+    Sense, Shape, Stroke, Ui, WidgetInfo, pos2, vec2,
 };
 use web_time::Duration;
 
@@ -56,7 +56,8 @@ impl Sign {
     /// Draw the button; whether it was pressed.
     fn button(self, ui: &mut Ui, name: &str) -> bool {
         let side = ui.spacing().interact_size.y;
-        let (rect, response) = ui.allocate_exact_size(vec2(1.3 * side, side), Sense::click());
+        let width = (1.3 * side).min(38.0);
+        let (rect, response) = ui.allocate_exact_size(vec2(width, side), Sense::click());
         let enabled = ui.is_enabled();
         response.widget_info(|| WidgetInfo::labeled(Role::Button, enabled, name));
         let visuals = ui.style().interact(&response);
@@ -177,11 +178,12 @@ impl Scrubber {
                     Moment::At(_) => format!("step {step}, not live"),
                 }
             };
-            let label = if matches!(view.moment, Moment::At(_)) {
-                ui.strong(words)
+            let words = if matches!(view.moment, Moment::At(_)) {
+                RichText::new(words).strong()
             } else {
-                ui.weak(words)
+                RichText::new(words).weak()
             };
+            let label = ui.add(Label::new(words).truncate());
             let rest = room - label.rect.width();
             if frames.len() > 1 && rest > 260.0 {
                 let all = format!("{} frames recorded", grouped(frames.len() as u64));

@@ -5,6 +5,7 @@ use egui::{Align, Label, Layout, RichText, Ui};
 use super::diagnostics;
 use super::format::{bytes, grouped, short};
 use super::heard::{Heard, Level};
+use super::theme;
 use super::view::View;
 use crate::protocol::Command;
 
@@ -27,27 +28,67 @@ impl Status {
         out: &mut Vec<Command>,
     ) {
         let _ = out;
+        let age = self.age(ui, heard);
+        // The buttons first: the facts take what is left.
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            self.buttons(ui, heard, view);
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                for (at, (words, hint)) in facts(heard, view, age).into_iter().enumerate() {
+                    if ui.available_width() < 24.0 {
+                        break;
+                    }
+                    if at > 0 {
+                        ui.weak("·");
+                    }
+                    let label = Label::new(RichText::new(words).small()).truncate();
+                    ui.add(label).on_hover_text(hint);
+                }
+            });
+        });
+    }
+
+    /// Draw the facts alone, as many as have room: log and diagnostics are in the menu.
+    pub(super) fn brief(&mut self, ui: &mut Ui, heard: &Heard, view: &View) {
+        let facts = facts(heard, view, self.age(ui, heard));
+        let words: Vec<&str> = facts.iter().map(|(words, _)| words.as_str()).collect();
+        let hints: Vec<String> = facts
+            .iter()
+            .map(|(words, hint)| {
+                if words == hint {
+                    hint.clone()
+                } else {
+                    format!("{words}: {hint}")
+                }
+            })
+            .collect();
+        let line = Label::new(RichText::new(words.join(" · ")).small()).truncate();
+        // A line of text is low for a finger.
+        let height = if theme::is_touch(ui) { 30.0 } else { 16.0 };
+        let size = egui::vec2(ui.available_width(), height);
+        ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
+            ui.set_min_height(height);
+            ui.add(line).on_hover_text(hints.join("\n"));
+        });
+    }
+
+    /// Seconds since the last checkpoint was heard of.
+    fn age(&mut self, ui: &Ui, heard: &Heard) -> Option<f64> {
         let now = ui.input(|input| input.time);
         let step = heard.saved.as_ref().map(|(step, _)| *step);
         if self.saved.map(|(step, _)| step) != step {
             self.saved = step.map(|step| (step, now));
         }
-        // The buttons first: the facts take what is left.
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            self.buttons(ui, heard, view);
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                facts(ui, heard, view, self.saved.map(|(_, at)| now - at))
-            });
-        });
+        if self.saved.is_some() {
+            ui.ctx().request_repaint_after_secs(30.0);
+        }
+        self.saved.map(|(_, at)| now - at)
     }
 
     fn buttons(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View) {
         let now = ui.input(|input| input.time);
         let copied = self.copied.is_some_and(|at| now - at < 2.0);
         let name = if copied { "copied" } else { "diagnostics" };
-        let button = egui::Button::new(name)
-            .small()
-            .min_size(egui::vec2(74.0, 0.0));
+        let button = theme::small(ui, name).min_size(egui::vec2(74.0, 0.0));
         let button = ui.add(button).on_hover_text(
             "Copy version, devices, configuration and the last errors: for a bug report",
         );
@@ -65,15 +106,15 @@ impl Status {
             1 => RichText::new("log (1 error)").color(ui.visuals().error_fg_color),
             n => RichText::new(format!("log ({n} errors)")).color(ui.visuals().error_fg_color),
         };
-        if ui.selectable_label(view.log, label.small()).clicked() {
+        let button = egui::Button::selectable(view.log, label.small());
+        if ui.add(button).clicked() {
             view.log = !view.log;
         }
     }
 }
 
-/// `age`: seconds since the last checkpoint was heard of.
-fn facts(ui: &mut Ui, heard: &Heard, view: &View, age: Option<f64>) {
-    let quiet = |text: String| Label::new(RichText::new(text).small());
+/// Words and what they mean. `age`: seconds since the last checkpoint was heard of.
+fn facts(heard: &Heard, view: &View, age: Option<f64>) -> Vec<(String, String)> {
     let Some(run) = &heard.run else {
         let device = match view.draft.device.as_str() {
             "auto" if heard.auto.is_empty() => "looking for devices …".to_owned(),
@@ -83,9 +124,7 @@ fn facts(ui: &mut Ui, heard: &Heard, view: &View, age: Option<f64>) {
                 found.map_or_else(|| choice.to_owned(), |device| device.name.clone())
             }
         };
-        ui.add(quiet(device.clone()).truncate())
-            .on_hover_text(device);
-        return;
+        return vec![(device.clone(), device)];
     };
     let timing = heard.timing;
     let speed = heard.series.speed.last().map(|point| point.value);
@@ -102,20 +141,22 @@ fn facts(ui: &mut Ui, heard: &Heard, view: &View, age: Option<f64>) {
     } else {
         format!("step — ms, window {}", milliseconds(view.paint))
     };
-    let device = ui.add(quiet(run.device.clone()).truncate());
-    device.on_hover_text(&run.device);
-    ui.weak("·");
-    ui.add(quiet(format!("{speed} tok/s")))
-        .on_hover_text("Tokens per second of training, lately");
-    ui.weak("·");
-    ui.add(quiet(step)).on_hover_text(format!(
-        "Where the time of one update goes, in milliseconds: waiting for the device, writing batches and records, and \
-         painting this window (once a frame, at the same time). One routing frame takes {} ms.",
-        milliseconds(timing.frame)
-    ));
-    ui.weak("·");
-    let (memory, hint) = memory(timing.memory, run.bytes);
-    ui.add(quiet(memory)).on_hover_text(hint);
+    let mut facts = vec![
+        (run.device.clone(), run.device.clone()),
+        (
+            format!("{speed} tok/s"),
+            "Tokens per second of training, lately".into(),
+        ),
+        (
+            step,
+            format!(
+                "Where the time of one update goes, in milliseconds: waiting for the device, writing batches and records, \
+                 and painting this window (once a frame, at the same time). One routing frame takes {} ms.",
+                milliseconds(timing.frame)
+            ),
+        ),
+        memory(timing.memory, run.bytes),
+    ];
     if let (Some((step, path)), Some(age)) = (&heard.saved, age) {
         // What was saved by an earlier process, nobody knows when.
         let words = match path {
@@ -132,13 +173,13 @@ fn facts(ui: &mut Ui, heard: &Heard, view: &View, age: Option<f64>) {
             ),
             None => "None is written by time.".to_owned(),
         };
-        ui.weak("·");
-        ui.add(quiet(words)).on_hover_text(format!(
+        let hint = format!(
             "Last checkpoint: step {}{place}. {by_time} See Menu.",
             grouped(*step)
-        ));
-        ui.ctx().request_repaint_after_secs(30.0);
+        );
+        facts.push((words, hint));
     }
+    facts
 }
 
 /// What the process uses, where the system says so; else what the run allocated. With a sentence.

@@ -1,7 +1,7 @@
 //! Colours and sizes. Colour is information: chrome is grey, one accent for the primary action, red only for errors.
 
 use egui::style::ScrollAnimation;
-use egui::{Color32, Context, Stroke, Theme, ThemePreference, Ui};
+use egui::{Align, Align2, Button, Color32, Context, Stroke, Style, Theme, ThemePreference, Ui};
 
 use super::kept::Look;
 
@@ -23,8 +23,37 @@ pub(super) fn choose(context: &Context, look: Look) {
     });
 }
 
-/// Set spacing and both themes. `calm`: nothing moves by itself.
-pub(super) fn apply(context: &Context, calm: bool) {
+/// Height of what a finger can hit, in points.
+pub(super) const FINGER: f32 = 40.0;
+
+/// Whether this is drawn for fingers.
+pub(super) fn is_touch(ui: &Ui) -> bool {
+    ui.spacing().interact_size.y >= FINGER
+}
+
+/// Where the text of a field lies.
+pub(super) fn beginning(ui: &Ui) -> Align2 {
+    Align2([Align::LEFT, middle(ui)])
+}
+
+/// Where a text lies in a line for fingers, which is higher than the text.
+pub(super) fn middle(ui: &Ui) -> Align {
+    if is_touch(ui) {
+        Align::Center
+    } else {
+        Align::TOP
+    }
+}
+
+/// A button that is as low as a line of text, where no finger has to hit it.
+pub(super) fn small<'a>(ui: &Ui, text: impl egui::IntoAtoms<'a>) -> Button<'a> {
+    let button = Button::new(text);
+    if is_touch(ui) { button } else { button.small() }
+}
+
+/// Set spacing and both themes. `calm`: nothing moves by itself; `touch`: it is used with fingers.
+pub(super) fn apply(context: &Context, calm: bool, touch: bool) {
+    let usual = Style::default();
     for theme in [Theme::Dark, Theme::Light] {
         context.style_mut_of(theme, |style| {
             if let Some(small) = style.text_styles.get_mut(&egui::TextStyle::Small) {
@@ -32,6 +61,16 @@ pub(super) fn apply(context: &Context, calm: bool) {
             }
             style.spacing.item_spacing = egui::vec2(6.0, 4.0);
             style.spacing.button_padding = egui::vec2(6.0, 2.0);
+            style.spacing.interact_size = usual.spacing.interact_size;
+            style.spacing.icon_width = usual.spacing.icon_width;
+            style.interaction.tooltip_delay = usual.interaction.tooltip_delay;
+            // A tap asks what a text means; it does not begin to mark it.
+            style.interaction.selectable_labels = !touch;
+            if touch {
+                style.spacing.interact_size.y = FINGER;
+                style.spacing.icon_width = 18.0;
+                style.interaction.tooltip_delay = 0.2;
+            }
             if calm {
                 style.animation_time = 0.0;
                 style.scroll_animation = ScrollAnimation::none();

@@ -75,6 +75,8 @@ impl Default for Beside {
 /// What stands under the map on narrow windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tab {
+    /// The map itself, where there is no room for it beside a tab.
+    Map,
     /// What can be done to the map.
     Routing,
     /// The configuration.
@@ -103,6 +105,8 @@ pub struct View {
     pub scales: Scales,
     /// Where the pointer is in any chart, in units of the axis: read out in all of them.
     pub cursor: Option<f64>,
+    /// Whether the side columns are tabs under the map.
+    pub narrow: bool,
     /// Tab of narrow windows.
     pub tab: Tab,
     /// Edits of the routes that are tried on the held-out data.

@@ -1,9 +1,10 @@
 //! The whole window: which panel lies where, and the way of events and commands.
 //!
 //! Wide (900 points and more): setup left, rulers right, the map between them. Narrow: the side columns are tabs under the
-//! map. Phone (less than 600): one column, the controls at the bottom.
+//! map. Phone (less than 600): one column, the controls at the bottom. Low, as over a keyboard on the screen: the map is a
+//! tab, too.
 
-use egui::{CentralPanel, Frame, Margin, Panel, ScrollArea, Ui};
+use egui::{CentralPanel, Frame, Id, Margin, Panel, ScrollArea, Ui, UiBuilder};
 use web_time::Instant;
 
 use super::banners::Banners;
@@ -21,6 +22,7 @@ use super::rulers::Rulers;
 use super::scrubber::Scrubber;
 use super::setup::Setup;
 use super::status::Status;
+use super::taps::Taps;
 use super::view::{Tab, View};
 use super::{shortcuts, theme};
 use crate::form::Edits;
@@ -37,6 +39,9 @@ const NARROW_MAP: f32 = 560.0;
 
 /// Below this width, in points, there is one column.
 const PHONE: f32 = 600.0;
+
+/// Below this height, in points, a narrow window has no room for the map and a tab.
+const LOW: f32 = 560.0;
 
 /// From this width on all controls stand in one line.
 const ONE_LINE: f32 = 1180.0;
@@ -63,8 +68,8 @@ pub struct Window {
     closing: Closing,
     focus: Focus,
     host: Option<Box<dyn Host>>,
-    /// The style that was set: dark or light, and whether nothing moves by itself.
-    styled: Option<(Look, bool)>,
+    /// The style that was set: dark or light, whether nothing moves by itself, whether it is for fingers.
+    styled: Option<(Look, bool, bool)>,
     /// Devices were asked for.
     greeted: bool,
     /// What to ask for first.
@@ -155,14 +160,17 @@ impl Window {
         if let Some(host) = &mut self.host {
             self.view.kept.exchange(&mut **host);
         }
-        let style = (self.view.kept.look(), self.view.kept.calm());
+        let touch = self.host.as_deref().is_some_and(Host::is_touch)
+            || ui.input(egui::InputState::has_touch_screen);
+        let style = (self.view.kept.look(), self.view.kept.calm(), touch);
         if self.styled != Some(style) {
-            theme::apply(ui.ctx(), style.1);
+            theme::apply(ui.ctx(), style.1, touch);
             // A program that embeds the window may have chosen dark or light: it stays until somebody chooses here.
-            if self.styled.map_or(Look::System, |(look, _)| look) != style.0 {
+            if self.styled.map_or(Look::System, |(look, ..)| look) != style.0 {
                 theme::choose(ui.ctx(), style.0);
             }
             if self.styled.replace(style).is_none() {
+                ui.ctx().add_plugin(Taps::default());
                 // Fonts and styles count from the next pass on: this one is not shown.
                 theme::fonts(ui.ctx());
                 ui.ctx().request_discard("first styles");
@@ -189,6 +197,7 @@ impl Window {
         }
         self.looking.tick(ui, &self.heard, &mut out);
         let width = ui.ctx().content_rect().width();
+        self.view.narrow = width < WIDE;
         if width >= WIDE {
             self.wide(ui, width, &mut out);
         } else {
@@ -269,7 +278,10 @@ impl Window {
 
     fn narrow(&mut self, ui: &mut Ui, width: f32, out: &mut Vec<Command>) {
         let height = ui.available_height();
+        let low = height < LOW;
         let (heard, view) = (&self.heard, &mut self.view);
+        // They are a tab here.
+        view.intervening = view.tab == Tab::Routing;
         if width >= PHONE {
             Panel::top("controls").show(ui, |ui| {
                 ui.add_space(2.0);
@@ -277,7 +289,7 @@ impl Window {
             });
             Panel::bottom("status").show(ui, |ui| self.status.show(ui, heard, view, out));
         } else {
-            Panel::bottom("status").show(ui, |ui| self.status.show(ui, heard, view, out));
+            Panel::bottom("status").show(ui, |ui| self.status.brief(ui, heard, view));
             Panel::bottom("controls").show(ui, |ui| {
                 ui.add_space(4.0);
                 self.controls.show(ui, Room::Phone, heard, view, out);
@@ -293,42 +305,35 @@ impl Window {
                 .default_size(120.0)
                 .show(ui, |ui| self.log.show(ui, heard, view, out));
         }
-        // Half of the height for the map, the other half for the tab.
-        Panel::top("map")
-            .exact_size((0.42 * height).max(180.0))
-            .show(ui, |ui| {
-                ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-                    self.routing.show(ui, heard, view, out);
-                });
-            });
-        Panel::bottom("scrubber").show(ui, |ui| self.scrubber.show(ui, heard, view, out));
-        // The map is always there: its tab shows what can be done to it.
-        Panel::top("tabs").show(ui, |ui| {
-            ui.horizontal(|ui| {
-                for (tab, name) in [
-                    (Tab::Setup, "Setup"),
-                    (Tab::Curves, "Curves"),
-                    (Tab::Samples, "Samples"),
-                    (Tab::Routing, "Interventions"),
-                    (Tab::Compare, "Compare"),
-                ] {
-                    ui.selectable_value(&mut view.tab, tab, name);
-                }
-            });
-        });
-        CentralPanel::default().show(ui, |ui| {
-            if view.draft.go_to.is_some() {
-                view.tab = Tab::Setup;
+        if view.draft.go_to.is_some() {
+            view.tab = Tab::Setup;
+        }
+        if !low {
+            if view.tab == Tab::Map {
+                view.tab = Tab::Routing;
             }
-            match view.tab {
+            // About half of the height for the map, the other half for the tab.
+            Panel::top("map")
+                .exact_size((0.43 * height).max(180.0))
+                .show(ui, |ui| {
+                    scrolled(ui, |ui| self.routing.show(ui, heard, view, out))
+                });
+        }
+        if !low || view.tab == Tab::Map {
+            Panel::bottom("scrubber").show(ui, |ui| self.scrubber.show(ui, heard, view, out));
+        }
+        Panel::top("tabs").show(ui, |ui| tabs(ui, low, view));
+        CentralPanel::default().show(ui, |ui| {
+            // What is typed here stays when a keyboard on the screen takes the room of the map.
+            let same = UiBuilder::new().scope_id(Id::unique("narrow tab"));
+            ui.scope_builder(same, |ui| match view.tab {
                 Tab::Setup => self.setup.show(ui, heard, view, out),
+                Tab::Map => scrolled(ui, |ui| self.routing.show(ui, heard, view, out)),
                 Tab::Routing => {
-                    ScrollArea::vertical()
-                        .auto_shrink(false)
-                        .show(ui, |ui| self.interventions.show(ui, heard, view, out));
+                    scrolled(ui, |ui| self.interventions.show(ui, heard, view, out));
                 }
                 tab => self.rulers.tab(ui, tab, heard, view, out),
-            }
+            });
         });
     }
 
@@ -357,6 +362,30 @@ impl Window {
             host.dropped(file);
         }
     }
+}
+
+fn scrolled(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
+    ScrollArea::vertical().auto_shrink(false).show(ui, contents);
+}
+
+/// The choice of what stands under the map, or instead of it. The map has a tab only where it is not there anyway; the tab
+/// of the interventions shows what can be done to it.
+fn tabs(ui: &mut Ui, low: bool, view: &mut View) {
+    let all = [
+        (Tab::Map, "Map"),
+        (Tab::Setup, "Setup"),
+        (Tab::Curves, "Curves"),
+        (Tab::Samples, "Samples"),
+        (Tab::Routing, "Interventions"),
+        (Tab::Compare, "Compare"),
+    ];
+    ScrollArea::horizontal().show(ui, |ui| {
+        ui.horizontal(|ui| {
+            for (tab, name) in all.into_iter().skip(usize::from(!low)) {
+                ui.selectable_value(&mut view.tab, tab, name);
+            }
+        });
+    });
 }
 
 fn side(ui: &Ui) -> Frame {

@@ -6,6 +6,7 @@ mod harness;
 mod images;
 mod kept;
 mod keys;
+mod phone;
 mod routing;
 mod rulers;
 mod setup;

@@ -29,6 +29,12 @@ fn words(error: &JsValue) -> String {
     error.as_string().unwrap_or_else(|| format!("{error:?}"))
 }
 
+/// Whether a media query holds.
+fn matches(query: &str) -> bool {
+    let list = web_sys::window().and_then(|window| window.match_media(query).ok().flatten());
+    list.is_some_and(|list| list.matches())
+}
+
 impl Page {
     pub(crate) fn new(context: egui::Context) -> Self {
         Self {
@@ -158,9 +164,11 @@ impl Host for Page {
     }
 
     fn wants_calm(&self) -> bool {
-        let query = "(prefers-reduced-motion: reduce)";
-        let list = web_sys::window().and_then(|window| window.match_media(query).ok().flatten());
-        list.is_some_and(|list| list.matches())
+        matches("(prefers-reduced-motion: reduce)")
+    }
+
+    fn is_touch(&self) -> bool {
+        matches("(pointer: coarse)")
     }
 
     fn link_base(&self) -> String {

@@ -8,6 +8,7 @@ mod rate;
 
 use egui::{Button, Label, RichText, Ui, vec2};
 
+use super::diagnostics;
 use super::heard::Heard;
 use super::kept::{Kept, Look};
 use super::theme;
@@ -46,6 +47,9 @@ pub(super) enum Room {
     /// Two lines, for a thumb.
     Phone,
 }
+
+/// Width of the learning rate without its slider.
+const RATE: f32 = 90.0;
 
 /// What the primary button does now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +108,7 @@ impl Controls {
                     ui.separator();
                     progress::show(ui, 210.0, heard);
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        Self::menu(ui, view, out);
+                        Self::menu(ui, heard, view, out);
                         open_button(ui, view);
                         self.saving.show(ui, heard, out);
                     });
@@ -118,7 +122,7 @@ impl Controls {
                     self.rate.show(ui, 56.0, heard, view, out);
                     self.goal.show(ui, heard, out);
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        Self::menu(ui, view, out);
+                        Self::menu(ui, heard, view, out);
                         self.saving.show(ui, heard, out);
                         let width = ui.available_width().min(170.0);
                         progress::show(ui, width, heard);
@@ -127,29 +131,40 @@ impl Controls {
             }
             Room::Phone => {
                 ui.horizontal(|ui| {
-                    progress::show(ui, 150.0, heard);
+                    buttons(ui, heard, view, out);
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        Self::menu(ui, view, out);
-                        self.saving.show(ui, heard, out);
-                        self.goal.show(ui, heard, out);
+                        Self::menu(ui, heard, view, out);
                     });
                 });
-                ui.horizontal(|ui| buttons(ui, heard, view, out));
                 ui.horizontal(|ui| {
-                    self.rate
-                        .show(ui, ui.available_width() - 130.0, heard, view, out);
+                    // Where there is no room for the slider, the number can be dragged, or typed.
+                    let slider = (ui.available_width() - 420.0).clamp(0.0, 120.0);
+                    let rest = RATE + if slider > 0.0 { slider + 8.0 } else { 0.0 };
+                    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                        self.saving.show(ui, heard, out);
+                        self.goal.show(ui, heard, out);
+                        ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
+                            let width = (ui.available_width() - rest).min(260.0);
+                            progress::show(ui, width, heard);
+                            self.rate.show(ui, slider, heard, view, out);
+                        });
+                    });
                 });
             }
         }
         self.open.show(ui, heard, view, out);
     }
 
-    fn menu(ui: &mut Ui, view: &mut View, out: &mut Vec<Command>) {
+    fn menu(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
         let menu = ui.menu_button("Menu", |ui| {
             if ui.button("Open a run …").clicked() {
                 view.opening = true;
             }
             ui.checkbox(&mut view.log, "Log");
+            let hint = "Version, devices, configuration and the last errors: for a bug report";
+            if ui.button("Copy diagnostics").on_hover_text(hint).clicked() {
+                ui.ctx().copy_text(diagnostics::text(heard, view));
+            }
             ui.separator();
             beside::show(ui, view, out);
             ui.separator();
@@ -262,13 +277,14 @@ fn buttons(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) 
     let starts = matches!(action, Primary::Start | Primary::Restart);
     let waits = matches!(action, Primary::Wait(_));
     let enabled = !waits && (!starts || error.is_none());
-    let mut button = Button::new(text).min_size(vec2(96.0, 28.0));
+    let high = ui.spacing().interact_size.y.max(28.0);
+    let mut button = Button::new(text).min_size(vec2(96.0, high));
     // After a loss that is not finite the primary action stands in the banner.
     if !matches!(heard.state(), RunState::Diverged { good: Some(_), .. }) {
         let white = RichText::new(text).color(egui::Color32::WHITE).strong();
         button = Button::new(white)
             .fill(theme::ACCENT)
-            .min_size(vec2(96.0, 28.0));
+            .min_size(vec2(96.0, high));
     }
     let button = ui.add_enabled(enabled, button).on_hover_text(hint);
     let button = match (&action, &error) {
@@ -290,7 +306,7 @@ fn buttons(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) 
         act(&action, heard, view, out);
     }
     let loaded = heard.run.is_some() && !waits;
-    let small = |text: &str, width: f32| Button::new(text.to_owned()).min_size(vec2(width, 28.0));
+    let small = |text: &str, width: f32| Button::new(text.to_owned()).min_size(vec2(width, high));
     let can_step = matches!(heard.state(), RunState::Paused | RunState::Empty);
     let step = ui
         .add_enabled(can_step && (loaded || error.is_none()), small("Step", 48.0))
@@ -349,7 +365,8 @@ fn restart(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>, 
             lines.join("\n")
         )
     };
-    let button = Button::new(text).min_size(vec2(62.0, 28.0));
+    let high = ui.spacing().interact_size.y.max(28.0);
+    let button = Button::new(text).min_size(vec2(62.0, high));
     let button = ui
         .add_enabled(enabled, button)
         .on_hover_text(hint)

@@ -7,6 +7,7 @@ use crate::protocol::{Command, Peek};
 use crate::ui::format::{bytes, grouped};
 use crate::ui::heard::{Heard, Level};
 use crate::ui::host::{Answer, Purpose, Wish};
+use crate::ui::theme;
 use crate::ui::view::View;
 
 /// The folder that is looked into.
@@ -77,6 +78,7 @@ impl Open {
         ui.heading("Open a run");
         ui.label("The folder of a run, such as runs/dar-recall:");
         let edit = TextEdit::singleline(&mut self.folder)
+            .align(theme::beginning(ui))
             .hint_text("folder")
             .desired_width(f32::INFINITY);
         let edit = ui.add(edit);

@@ -28,6 +28,7 @@ fn rounded(rate: f64) -> f64 {
 }
 
 impl Rate {
+    /// `width` is that of the slider; none without.
     pub(super) fn show(
         &mut self,
         ui: &mut Ui,
@@ -56,14 +57,18 @@ impl Rate {
             ),
             _ => "The largest learning rate of the schedule".to_owned(),
         };
-        ui.spacing_mut().slider_width = width;
-        let slider = Slider::new(&mut rate, LOW..=HIGH)
-            .logarithmic(true)
-            .clamping(egui::SliderClamping::Never)
-            .show_value(false);
-        let slider = ui.add(slider).labelled_by(label.id).on_hover_text(&hint);
-        if slider.changed() {
-            rate = rounded(rate);
+        let mut moving = false;
+        if width > 0.0 {
+            ui.spacing_mut().slider_width = width;
+            let slider = Slider::new(&mut rate, LOW..=HIGH)
+                .logarithmic(true)
+                .clamping(egui::SliderClamping::Never)
+                .show_value(false);
+            let slider = ui.add(slider).labelled_by(label.id).on_hover_text(&hint);
+            if slider.changed() {
+                rate = rounded(rate);
+            }
+            moving = slider.dragged();
         }
         let entry = DragValue::new(&mut rate)
             .range(f64::MIN_POSITIVE..=1e12)
@@ -79,8 +84,7 @@ impl Rate {
         if entry.dragged() {
             rate = rounded(rate);
         }
-        let moving = slider.dragged() || entry.dragged();
-        if moving {
+        if moving || entry.dragged() {
             self.dragged = Some(rate);
         } else if rate != own {
             self.dragged = None;

@@ -20,6 +20,8 @@ const NUMBER: Vec2 = vec2(27.0, 14.0);
 
 /// Size of labels.
 pub(super) const FONT: f32 = 11.0;
+/// Smaller letters cannot be read.
+const SMALLEST: f32 = 8.5;
 
 /// Where cells lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -235,6 +237,18 @@ pub(super) fn row_labels(
     named
 }
 
+/// The size at which all names fit their columns, if it can be read; else the usual one.
+fn fitting(ui: &Ui, lattice: &Lattice, names: &[String]) -> f32 {
+    let font = FontId::proportional(FONT);
+    let widest = label_width(ui, &font, names.iter().map(String::as_str)) - 2.0 * MARGIN;
+    let size = FONT * (lattice.cell.x - 2.0) / widest.max(1.0);
+    if (SMALLEST..FONT).contains(&size) {
+        size
+    } else {
+        FONT
+    }
+}
+
 /// Names under the columns.
 pub(super) fn column_labels(ui: &Ui, lattice: &Lattice, names: &[String], strong: Option<usize>) {
     names_at(ui, lattice, names, strong, lattice.bounds().bottom() + 2.0);
@@ -248,6 +262,9 @@ pub(super) fn names_at(
     strong: Option<usize>,
     top: f32,
 ) {
+    let size = fitting(ui, lattice, names);
+    let font = FontId::proportional(size);
+    let gap = if size < FONT { 1.0 } else { 2.0 };
     let last = names.len().saturating_sub(1);
     let mut order: Vec<usize> = strong.into_iter().chain([0, last]).collect();
     order.extend(1..last);
@@ -263,11 +280,12 @@ pub(super) fn names_at(
         } else {
             ui.visuals().text_color()
         };
-        let font = FontId::proportional(FONT);
-        let galley = ui.painter().layout_no_wrap(name.clone(), font, colour);
+        let galley = ui
+            .painter()
+            .layout_no_wrap(name.clone(), font.clone(), colour);
         let center = lattice.rect(0, column).center().x;
         let half = 0.5 * galley.size().x;
-        let (from, to) = (center - half - 2.0, center + half + 2.0);
+        let (from, to) = (center - half - gap, center + half + gap);
         if taken.iter().any(|&(a, b)| from < b && a < to) {
             continue;
         }

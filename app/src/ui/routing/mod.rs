@@ -19,7 +19,8 @@ mod unfolded;
 mod weights;
 mod words;
 
-use egui::{Align, Layout, RichText, Ui, vec2};
+use egui::containers::menu::MenuButton;
+use egui::{Button, Color32, Layout, RichText, TextStyle, Ui, vec2};
 
 pub(super) use plots::line_colour;
 use shown::Shown;
@@ -28,6 +29,7 @@ pub(super) use words::read_words;
 
 use super::format::grouped;
 use super::heard::Heard;
+use super::theme;
 use super::view::{Moment, View};
 use crate::protocol::{Command, Frame};
 
@@ -102,16 +104,11 @@ impl Routing {
     /// Draw it.
     pub fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
         let head = vec2(ui.available_width(), ui.spacing().interact_size.y);
-        let from_right = Layout::right_to_left(Align::TOP);
+        let align = theme::middle(ui);
+        let from_right = Layout::right_to_left(align);
         ui.allocate_ui_with_layout(head, from_right, |ui| {
             self.caption(ui, heard, view);
-            let rest = Layout::left_to_right(Align::TOP).with_main_wrap(true);
-            ui.with_layout(rest, |ui| {
-                for (tab, name, hint) in Tab::ALL {
-                    ui.selectable_value(&mut self.tab, tab, name)
-                        .on_hover_text(hint);
-                }
-            });
+            ui.with_layout(Layout::left_to_right(align), |ui| self.tabs(ui));
         });
         ui.separator();
         match self.tab {
@@ -123,6 +120,49 @@ impl Routing {
             Tab::Norms => norms::show(ui, heard, view),
             Tab::Unfolded => unfolded::show(ui, heard, view),
         }
+    }
+
+    /// The tabs that have room on one line; the others in a menu at its end.
+    fn tabs(&mut self, ui: &mut Ui) {
+        const MORE: &str = "more …";
+        let space = ui.spacing();
+        let around = 2.0 * space.button_padding.x + space.item_spacing.x;
+        let font = TextStyle::Button.resolve(ui.style());
+        let width = |name: &str| {
+            let painter = ui.painter();
+            let galley = painter.layout_no_wrap(name.into(), font.clone(), Color32::WHITE);
+            galley.size().x + around
+        };
+        let widths = Tab::ALL.map(|(_, name, _)| width(name));
+        let room = ui.available_width() + ui.spacing().item_spacing.x;
+        let mut fit = Tab::ALL.len();
+        if widths.iter().sum::<f32>() > room {
+            // The menu is called like the tab that it holds, while that one is shown.
+            let longest = widths.iter().copied().fold(width(MORE), f32::max);
+            while fit > 0 && widths[..fit].iter().sum::<f32>() + longest + width(" …") > room {
+                fit -= 1;
+            }
+        }
+        let (first, rest) = Tab::ALL.split_at(fit);
+        for &(tab, name, hint) in first {
+            ui.selectable_value(&mut self.tab, tab, name)
+                .on_hover_text(hint);
+        }
+        if rest.is_empty() {
+            return;
+        }
+        let own = rest.iter().find(|(tab, ..)| *tab == self.tab);
+        let name = own.map_or_else(|| MORE.to_owned(), |(_, name, _)| format!("{name} …"));
+        let button = Button::selectable(own.is_some(), name);
+        let (menu, _) = MenuButton::from_button(button).ui(ui, |ui| {
+            for &(tab, name, hint) in rest {
+                let choice = ui.selectable_value(&mut self.tab, tab, name);
+                if choice.on_hover_text(hint).clicked() {
+                    ui.close();
+                }
+            }
+        });
+        menu.accessible_name("more views");
     }
 
     /// Which step of which run is shown; loud if it is not the newest.

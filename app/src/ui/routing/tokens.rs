@@ -11,6 +11,7 @@ use crate::names::source_short;
 use crate::protocol::{Command, Trace, TraceSite};
 use crate::ui::format::grouped;
 use crate::ui::heard::Heard;
+use crate::ui::theme;
 use crate::ui::view::View;
 
 /// Its own state.
@@ -86,6 +87,7 @@ impl Tokens {
             let label = ui.weak("text");
             let width = (ui.available_width() - 80.0).max(80.0);
             let edit = TextEdit::singleline(&mut self.text)
+                .align(theme::beginning(ui))
                 .hint_text("empty: the first held-out sequence")
                 .desired_width(width);
             let edit = ui.add(edit).labelled_by(label.id);

@@ -21,6 +21,15 @@ const LEAST: f32 = 130.0;
 /// Room for legend and words under the map.
 const UNDER: f32 = 92.0;
 
+/// The same where the words are left out.
+const UNDER_LEGEND: f32 = 34.0;
+
+/// The same where only the way to the interventions is.
+const UNDER_WORDS: f32 = 84.0;
+
+/// Below this height, in points, the interventions say what is selected, and nothing else does.
+const LOW: f32 = 380.0;
+
 /// Choices of this view.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
@@ -85,12 +94,19 @@ impl Weights {
         let difference = Scale::difference(values(&grids, true));
 
         let two = streams(sites) == 2;
+        let low = ui.available_height() < LOW;
+        let brief = trained && view.intervening && low && !view.narrow;
+        let below = match (brief, trained && view.narrow) {
+            (true, _) => UNDER_LEGEND,
+            (_, true) => UNDER_WORDS,
+            _ => UNDER,
+        };
         let asked = trained
             .then(|| self.options(ui, heard, two, scale))
             .flatten();
         let space = vec2(
             ui.available_width(),
-            (ui.available_height() - UNDER).max(LEAST),
+            (ui.available_height() - below).max(LEAST),
         );
         let frame = match shown {
             Shown::Frame(frame) => Some(frame),
@@ -128,6 +144,7 @@ impl Weights {
         let legends = ui.horizontal_wrapped(|ui| {
             if trained {
                 let title = match scale {
+                    _ if scale.shares() && brief => "weight, %",
                     _ if scale.shares() => "mean weight (in cells: %)",
                     Scale::Sequential { .. } => "mean weight",
                     Scale::Diverging { .. } => "mean weight (symmetric log)",
@@ -140,9 +157,14 @@ impl Weights {
                 ui.strong("not trained yet");
                 ui.weak("hatched: the site can read this source; all weigh the same at first");
             }
+            if brief {
+                intervene(ui, view);
+            }
         });
         picture = picture.union(legends.response.rect);
-        under(ui, sites, trained, view);
+        if !brief {
+            under(ui, sites, trained, view);
+        }
         if let Some(format) = asked {
             self.export
                 .give(ui, format, &grids, map.moment, picture, view);
@@ -255,17 +277,23 @@ fn under(ui: &mut Ui, sites: &[Site], trained: bool, view: &mut View) {
         line.replace_range(..1, &first);
     }
     ui.label(line);
-    if trained {
+    // In a narrow window, the tab for it is near.
+    if trained && !view.narrow {
         ui.horizontal_wrapped(|ui| {
             ui.weak("Weight is not importance:");
-            let hint = "Cut, pin, swap or level routes, and see what it does to the held-out loss";
-            let button = Button::new("Test by intervening").selected(view.intervening);
-            if ui.add(button).on_hover_text(hint).clicked() {
-                view.intervening = !view.intervening;
-                // In a narrow window, they are a tab.
-                view.tab = Tab::Routing;
-            }
+            intervene(ui, view);
         });
+    }
+}
+
+/// The way to the interventions, and back.
+fn intervene(ui: &mut Ui, view: &mut View) {
+    let hint = "Cut, pin, swap or level routes, and see what it does to the held-out loss";
+    let button = Button::new("Test by intervening").selected(view.intervening);
+    if ui.add(button).on_hover_text(hint).clicked() {
+        view.intervening = !view.intervening;
+        // In a narrow window, they are a tab.
+        view.tab = Tab::Routing;
     }
 }
 

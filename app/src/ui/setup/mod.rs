@@ -12,6 +12,7 @@ use egui::{CollapsingHeader, ComboBox, Panel, RichText, ScrollArea, TextEdit, Ui
 
 use super::heard::Heard;
 use super::host::{Answer, Purpose, Wish};
+use super::theme;
 use super::view::View;
 use crate::form::{Field, Group, KINDS};
 use crate::protocol::Command;
@@ -91,6 +92,7 @@ impl Setup {
             self.search.clear();
         }
         let search = TextEdit::singleline(&mut self.search)
+            .align(theme::beginning(ui))
             .hint_text("Find a field …")
             .desired_width(f32::INFINITY);
         ui.add(search).accessible_name("Find a field");

@@ -3,6 +3,7 @@
 use egui::{Button, ComboBox, Key, Label, Modal, RichText, ScrollArea, TextEdit, Ui};
 
 use crate::form::{Edits, PRESETS};
+use crate::ui::theme;
 use crate::ui::view::View;
 
 /// The longest name, in characters.
@@ -127,6 +128,7 @@ impl Presets {
     fn keep(&mut self, ui: &mut Ui, view: &mut View) {
         let title = ui.heading("Keep this configuration");
         let edit = TextEdit::singleline(&mut self.name)
+            .align(theme::beginning(ui))
             .hint_text("a name")
             .desired_width(f32::INFINITY);
         let edit = ui.add(edit).labelled_by(title.id);

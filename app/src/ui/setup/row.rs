@@ -8,6 +8,7 @@ use crate::form::{Field, Initial, Live, TASKS, plain, same_value};
 use crate::protocol::Command;
 use crate::ui::drafting::Drafting;
 use crate::ui::heard::Heard;
+use crate::ui::theme;
 
 /// What an editor needs to know.
 pub(super) struct Row<'a> {
@@ -107,7 +108,7 @@ impl Row<'_> {
     fn marks(&mut self, ui: &mut Ui, field: &Field) {
         if self.draft.edits.changed(field.key) {
             let reset = ui
-                .small_button("↺")
+                .add(theme::small(ui, "↺"))
                 .on_hover_text(format!("Back to the default, {}", field.default_words()));
             reset.widget_info(|| {
                 let name = format!("reset {}", field.label);
@@ -127,7 +128,7 @@ impl Row<'_> {
         match field.live {
             Live::Safe if differs => {
                 let apply = ui
-                    .small_button("apply")
+                    .add(theme::small(ui, "apply"))
                     .on_hover_text("Use it from the next update on, without a new run");
                 if apply.clicked() {
                     self.out.push(Command::Set {
@@ -221,7 +222,11 @@ impl Row<'_> {
             FieldKind::Int(low, high) => {
                 // More digits than a drag value can hold.
                 let mut text = value.as_ref().map(bare).unwrap_or_default();
-                let response = ui.add(TextEdit::singleline(&mut text).desired_width(width - 8.0));
+                let response = ui.add(
+                    TextEdit::singleline(&mut text)
+                        .align(theme::beginning(ui))
+                        .desired_width(width - 8.0),
+                );
                 if let Ok(number) = text.trim().parse::<i64>()
                     && response.changed()
                     && (low..=high).contains(&number)
@@ -232,7 +237,11 @@ impl Row<'_> {
             }
             FieldKind::Text => {
                 let mut text = value.as_ref().map(bare).unwrap_or_default();
-                let response = ui.add(TextEdit::singleline(&mut text).desired_width(width - 8.0));
+                let response = ui.add(
+                    TextEdit::singleline(&mut text)
+                        .align(theme::beginning(ui))
+                        .desired_width(width - 8.0),
+                );
                 response.changed().then(|| new = Some(Value::String(text)));
                 response
             }

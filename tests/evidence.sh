@@ -9,6 +9,7 @@
 #   faults             bad inputs and the sentence that each gets
 #   mechanisms FILE    every mechanism, dense and with experts, 500 steps on a text: validation loss, speed, parameters
 #   frames             what recording routing frames costs, paired; where the time of the window's frames goes while it trains
+#   web                the page: sizes, times, speed beside a native program, memory (headless Chromium, without a GPU)
 #   memory MINUTES     resident memory of a window that trains, minute by minute (needs a display, such as Xvfb)
 #   first              a fresh clone: build time of the main job, then time to the first printed loss
 set -eu
@@ -247,7 +248,27 @@ evidence_memory() {
     done
 }
 
+evidence_web() {
+    build
+    sh web/build.sh
+    optimizer=$(command -v wasm-opt || true)
+    # As in web/build.sh, which leaves old ones alone.
+    if [ -n "$optimizer" ] && [ "$($optimizer --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')" -ge 118 ]; then
+        echo "sizes after wasm-opt, $($optimizer --version)"
+    else
+        echo "sizes without wasm-opt: there is none of version 118 or later here"
+    fi
+    for part in page worker; do
+        file=$(echo web/dist/*/${part}_bg.wasm)
+        small="not known, there is no brotli here"
+        command -v brotli >/dev/null && small="$(brotli -q 11 -c "$file" | wc -c)"
+        echo "size of $part: $(wc -c <"$file") bytes, gzip -9 $(gzip -9 -c "$file" | wc -c), brotli 11 $small"
+    done
+    BRAID="$(command -v "$braid")" cargo test --quiet --locked --workspace --test browser evidence_ -- --ignored --nocapture --test-threads 1 \
+        --skip pictures | grep -E '^(times|speed|memory)'
+}
+
 case "$name" in
-    verify | shakespeare | bits | kills | counts | faults | mechanisms | frames | memory | first) "evidence_$name" "$@" ;;
-    *) sed -n '2,13s/^# \{0,1\}//p' "$0" ;;
+    verify | shakespeare | bits | kills | counts | faults | mechanisms | frames | web | memory | first) "evidence_$name" "$@" ;;
+    *) sed -n '2,14s/^# \{0,1\}//p' "$0" ;;
 esac

@@ -1,5 +1,6 @@
 //! The page that `./x web` builds, in headless Chromium: what a visitor gets, with a GPU and without.
 
+mod evidence;
 mod lost;
 mod phone;
 

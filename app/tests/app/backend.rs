@@ -5,6 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 
+use braid_app::backend::{Backend, Surroundings};
 use braid_app::protocol::{Command, Event, Line, RunState};
 
 use crate::talk::{SMALL, Talk, draft, every, finished, frames, start};

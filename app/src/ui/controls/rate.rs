@@ -48,7 +48,8 @@ impl Rate {
             .and_then(|value| value.as_float());
         let own = running.or(draft).unwrap_or(1e-3);
         let mut rate = self.dragged.unwrap_or(own);
-        let label = ui.label("peak lr");
+        // The hint says which rate it is where there is no room.
+        let label = ui.label(if width < 80.0 { "lr" } else { "peak lr" });
         let now = heard.series.lr.last().map(|point| point.value);
         let hint = match (running, now) {
             (Some(_), Some(now)) => format!(

@@ -64,7 +64,7 @@ for part in page worker; do
         cp "$small" "$work/${part}_bg.wasm"
     fi
 done
-cp web/static/boot.js web/static/worker-start.js web/static/style.css web/static/icon.svg "$work/"
+for file in boot.js drop.js worker-start.js storage.js style.css icon.svg; do cp "web/static/$file" "$work/"; done
 bytes() { wc -c <"$work/$1_bg.wasm" | tr -d ' '; }
 sed -i "s/@PAGE_BYTES@/$(bytes page)/; s/@WORKER_BYTES@/$(bytes worker)/" "$work/boot.js"
 # The folder is named after what is in it: whatever changes has a new address.

@@ -4,13 +4,13 @@
 //! device's. The file is bounded: when there are too many frames or bytes, every second frame is dropped and from then on every
 //! second one is left out. A line that is torn or damaged costs that frame and nothing else.
 
-use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use braid_engine::{Error, Result};
 use serde_json::{Value, json};
 
+use crate::files::{self, File};
 use crate::protocol::{Depth, Frame};
 use crate::records::lines_until;
 use crate::run_dir::{failed, replace};
@@ -111,7 +111,7 @@ fn shortened(value: Value) -> Value {
 #[must_use]
 pub fn read(folder: &Path) -> Recorded {
     let path = folder.join(FRAMES);
-    let bytes = match fs::read(&path) {
+    let bytes = match files::read(&path) {
         Ok(bytes) => bytes,
         Err(error) => {
             let notice = match error.kind() {
@@ -160,7 +160,7 @@ impl FrameLog {
     /// Open the file of a run's folder. If that fails, the first frame says so.
     pub(crate) fn open(folder: &Path) -> Self {
         let path = folder.join(FRAMES);
-        let text = fs::read(&path).unwrap_or_default();
+        let text = files::read(&path).unwrap_or_default();
         let file = File::options().append(true).create(true).open(&path);
         let (file, trouble) = match file {
             Ok(file) => (Some(file), None),
@@ -213,7 +213,7 @@ impl FrameLog {
     /// # Errors
     /// If the file cannot be written; nothing is recorded then.
     pub(crate) fn rewind(&mut self, step: u64) -> Result<()> {
-        let text = fs::read(self.path()).unwrap_or_default();
+        let text = files::read(self.path()).unwrap_or_default();
         let kept = lines_until(&String::from_utf8_lossy(&text), step);
         let headed = kept
             .lines()
@@ -260,7 +260,7 @@ impl FrameLog {
     /// Keep every second frame, the first among them.
     fn thin(&mut self) -> Result<()> {
         let path = self.path();
-        let text = fs::read(&path).map_err(|error| failed("read", &path, &error))?;
+        let text = files::read(&path).map_err(|error| failed("read", &path, &error))?;
         let text = String::from_utf8_lossy(&text).into_owned();
         let mut kept = head(2 * self.every);
         for line in text.lines().skip(1).step_by(2) {

@@ -9,6 +9,7 @@ pub mod backend;
 pub mod catalogue;
 pub mod config;
 pub mod expert_map;
+pub mod files;
 pub mod form;
 pub mod frame_log;
 pub mod heat_map;

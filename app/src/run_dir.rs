@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! config.toml  config.json  tokenizer.json  metrics.jsonl  frames.jsonl  samples.jsonl  lock
+//! text.txt                         the text that is learnt, if it is not a file of this machine
 //! checkpoints/step-000200/{model.safetensors, optimizer.safetensors, state.json}
 //! last  best                       the names of two folders in checkpoints/
 //! ```
@@ -15,21 +16,23 @@
 //! checkpoint when the run goes on from it. A run is complete without its frames and texts: what is wrong with them is a notice,
 //! never an error.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::TryLockError;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use braid_engine::models::config::ModelConfig;
 use braid_engine::{Error, Result};
 
-use crate::frame_log::FrameLog;
+use crate::files::{self, File};
+use crate::frame_log::{FRAMES, FrameLog};
 use crate::protocol::{Frame, Sampled};
 use crate::records::{Record, lines_until};
-use crate::sample_log::SampleLog;
+use crate::sample_log::{SAMPLES, SampleLog};
 
 const CONFIG_TOML: &str = "config.toml";
 const CONFIG_JSON: &str = "config.json";
 const TOKENIZER: &str = "tokenizer.json";
+const TEXT: &str = "text.txt";
 const METRICS: &str = "metrics.jsonl";
 const LOCK: &str = "lock";
 const CHECKPOINTS: &str = "checkpoints";
@@ -64,6 +67,8 @@ pub struct Identity<'a> {
     pub config_json: &'a str,
     /// Vocabulary and kind of the tokens.
     pub tokenizer_json: &'a str,
+    /// The content of `data.file`, if that is not a file of this machine.
+    pub text: Option<&'a [u8]>,
 }
 
 /// The files of a checkpoint, in memory.
@@ -122,7 +127,7 @@ pub fn read_text(path: &Path) -> Result<String> {
 /// # Errors
 /// If it cannot be read.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|error| failed("read", path, &error))
+    files::read(path).map_err(|error| failed("read", path, &error))
 }
 
 /// Write a file and wait until the disk has it.
@@ -146,7 +151,7 @@ fn sync_folder(path: &Path) {
 pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let (temporary, path) = (folder.join(format!(".{name}.new")), folder.join(name));
     write_through(&temporary, bytes)?;
-    fs::rename(&temporary, &path).map_err(|error| failed("written", &path, &error))?;
+    files::rename(&temporary, &path).map_err(|error| failed("written", &path, &error))?;
     sync_folder(folder);
     Ok(())
 }
@@ -156,15 +161,15 @@ pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// If it cannot be written.
 pub fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
-    fs::create_dir_all(folder).map_err(|error| failed("written", folder, &error))?;
+    files::create_dir_all(folder).map_err(|error| failed("written", folder, &error))?;
     replace(folder, name, bytes)
 }
 
 fn remove(path: &Path) -> Result<()> {
-    let removed = if path.is_dir() {
-        fs::remove_dir_all(path)
+    let removed = if files::is_dir(path) {
+        files::remove_dir_all(path)
     } else {
-        fs::remove_file(path)
+        files::remove_file(path)
     };
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -172,6 +177,15 @@ fn remove(path: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Delete a run, for good.
+///
+/// # Errors
+/// If it cannot be removed, or another process writes it.
+pub fn remove_run(path: &Path) -> Result<()> {
+    let _held = RunWriter::lock(RunDir::open(path)?)?;
+    remove(path)
 }
 
 /// The folder of the checkpoint after `step` updates.
@@ -187,10 +201,10 @@ impl RunDir {
     /// If the folder is not a run.
     pub fn open(path: &Path) -> Result<Self> {
         let shown = path.display();
-        if !path.exists() {
+        if !files::exists(path) {
             return Err(Error::File(format!("there is no run at {shown}")));
         }
-        if !path.join(CONFIG_TOML).is_file() {
+        if !files::is_file(&path.join(CONFIG_TOML)) {
             return Err(Error::File(format!(
                 "{shown} is not a run: it has no {CONFIG_TOML}"
             )));
@@ -262,6 +276,87 @@ impl RunDir {
         read_text(&self.path.join(TOKENIZER))
     }
 
+    /// The text that is learnt, if the run keeps it.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn text(&self) -> Result<Option<Vec<u8>>> {
+        let path = self.path.join(TEXT);
+        let there = files::exists(&path).then_some(path);
+        there.map(|path| read_bytes(&path)).transpose()
+    }
+
+    /// Fetch what going on from the last checkpoint reads, where files are fetched first.
+    ///
+    /// # Errors
+    /// If it cannot be fetched, or `last` is damaged.
+    pub async fn bring(path: &Path) -> Result<()> {
+        let at = |names: &[&str]| names.iter().map(|name| path.join(name)).collect::<Vec<_>>();
+        let top = [
+            CONFIG_TOML,
+            CONFIG_JSON,
+            TOKENIZER,
+            TEXT,
+            METRICS,
+            FRAMES,
+            SAMPLES,
+            Which::Last.file(),
+            Which::Best.file(),
+        ];
+        bring(path, &at(&top)).await?;
+        let run = Self::open(path)?;
+        match run.checkpoint(Which::Last)? {
+            Some(checkpoint) => bring(path, &[checkpoint]).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Fetch what is small: configurations, the names of checkpoints and the state of the last one.
+    ///
+    /// # Errors
+    /// As for [`RunDir::bring`].
+    pub async fn bring_summary(path: &Path) -> Result<()> {
+        let top = [
+            CONFIG_TOML,
+            CONFIG_JSON,
+            Which::Last.file(),
+            Which::Best.file(),
+        ];
+        bring(path, &top.map(|name| path.join(name))).await?;
+        let run = Self::open(path)?;
+        match run.checkpoint(Which::Last)? {
+            Some(checkpoint) => bring(path, &[checkpoint.join(STATE)]).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The text that the run of this folder keeps, fetched first.
+    ///
+    /// # Errors
+    /// As for [`RunDir::bring`].
+    pub async fn bring_text(path: &Path) -> Result<Option<Vec<u8>>> {
+        bring(path, &[path.join(TEXT)]).await?;
+        Self::open(path)?.text()
+    }
+
+    /// Fetch records, frames and texts.
+    ///
+    /// # Errors
+    /// As for [`RunDir::bring`].
+    pub async fn bring_history(path: &Path) -> Result<()> {
+        bring(
+            path,
+            &[CONFIG_TOML, METRICS, FRAMES].map(|name| path.join(name)),
+        )
+        .await
+    }
+
+    /// When the run was saved last, in seconds since 1970; `None` before its first checkpoint.
+    #[must_use]
+    pub fn saved_at(path: &Path) -> Option<u64> {
+        files::modified(&path.join(Which::Last.file())).ok()
+    }
+
     /// The text of `metrics.jsonl`; what is not UTF-8 is replaced.
     ///
     /// # Errors
@@ -271,15 +366,19 @@ impl RunDir {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The file `last` or `best` is not there: fine before the first checkpoint, and a sentence after it.
+    /// The file `last` or `best` is not there: fine before the first checkpoint, and a sentence after it. A kill may come
+    /// between the first checkpoint of all, that of step 0, and its name.
     fn without_name(&self, which: Which) -> Result<Option<PathBuf>> {
-        let folders = fs::read_dir(self.path.join(CHECKPOINTS))
+        let folders = files::read_dir(self.path.join(CHECKPOINTS))
             .into_iter()
             .flatten()
             .flatten();
         let names = folders.filter_map(|entry| entry.file_name().into_string().ok());
         let newest = names.filter(|name| name.starts_with("step-")).max();
         match (which, newest) {
+            (Which::Last, Some(newest)) if newest == checkpoint_name(0) => {
+                Ok(Some(self.path.join(CHECKPOINTS).join(newest)))
+            }
             (Which::Last, Some(newest)) => Err(Error::File(format!(
                 "{} is missing, though the run has checkpoints; write `{newest}` into it to go on from the newest",
                 self.path.join(which.file()).display()
@@ -294,7 +393,7 @@ impl RunDir {
     /// If the file is damaged, or names a folder that does not exist.
     pub fn checkpoint(&self, which: Which) -> Result<Option<PathBuf>> {
         let file = self.path.join(which.file());
-        let text = match fs::read_to_string(&file) {
+        let text = match files::read_to_string(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return self.without_name(which);
@@ -304,7 +403,7 @@ impl RunDir {
         let name = text.trim();
         let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
         let folder = self.path.join(CHECKPOINTS).join(name);
-        if plain && folder.is_dir() {
+        if plain && files::is_dir(&folder) {
             return Ok(Some(folder));
         }
         Err(Error::File(format!(
@@ -329,6 +428,28 @@ impl RunDir {
     }
 }
 
+async fn bring(run: &Path, paths: &[PathBuf]) -> Result<()> {
+    let brought = files::bring(paths).await;
+    brought.map_err(|error| failed("fetched", run, &error))
+}
+
+/// Bytes of the tensors of a checkpoint, without reading them.
+#[must_use]
+pub fn checkpoint_bytes(folder: &Path) -> u64 {
+    let bytes = |name| files::len(&folder.join(name)).unwrap_or(0);
+    bytes(MODEL) + bytes(OPTIMIZER)
+}
+
+/// The state of a checkpoint; one of weights only has none.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read_state_text(folder: &Path) -> Result<Option<String>> {
+    let path = folder.join(STATE);
+    let there = files::exists(&path).then_some(path);
+    there.map(|path| read_text(&path)).transpose()
+}
+
 /// Read the files of a checkpoint.
 ///
 /// # Errors
@@ -336,14 +457,14 @@ impl RunDir {
 pub fn read_checkpoint(folder: &Path) -> Result<CheckpointFiles> {
     let optional = |name: &str| {
         let path = folder.join(name);
-        path.exists().then_some(path)
+        files::exists(&path).then_some(path)
     };
     Ok(CheckpointFiles {
         model: read_bytes(&folder.join(MODEL))?,
         optimizer: optional(OPTIMIZER)
             .map(|path| read_bytes(&path))
             .transpose()?,
-        state: optional(STATE).map(|path| read_text(&path)).transpose()?,
+        state: read_state_text(folder)?,
     })
 }
 
@@ -364,26 +485,28 @@ impl RunWriter {
                 path.display()
             )));
         };
-        fs::create_dir_all(parent).map_err(|error| failed("written", path, &error))?;
+        files::create_dir_all(parent).map_err(|error| failed("written", path, &error))?;
         let temporary = parent.join(format!(".{}.new", name.to_string_lossy()));
         remove(&temporary)?;
-        fs::create_dir_all(temporary.join(CHECKPOINTS))
+        files::create_dir_all(temporary.join(CHECKPOINTS))
             .map_err(|error| failed("written", path, &error))?;
-        for (file, text) in [
-            (CONFIG_TOML, identity.config_toml),
-            (CONFIG_JSON, identity.config_json),
-            (TOKENIZER, identity.tokenizer_json),
-            (METRICS, ""),
-            (LOCK, ""),
-        ] {
-            write_through(&temporary.join(file), text.as_bytes())?;
+        let files = [
+            (CONFIG_TOML, identity.config_toml.as_bytes()),
+            (CONFIG_JSON, identity.config_json.as_bytes()),
+            (TOKENIZER, identity.tokenizer_json.as_bytes()),
+            (METRICS, &[]),
+            (LOCK, &[]),
+        ];
+        let text = identity.text.map(|text| (TEXT, text));
+        for (file, bytes) in files.into_iter().chain(text) {
+            write_through(&temporary.join(file), bytes)?;
         }
         sync_folder(&temporary);
-        if path.is_dir() {
+        if files::is_dir(path) {
             // It is empty. Not every system renames onto a folder.
-            fs::remove_dir(path).map_err(|error| failed("written", path, &error))?;
+            files::remove_dir(path).map_err(|error| failed("written", path, &error))?;
         }
-        fs::rename(&temporary, path).map_err(|error| failed("written", path, &error))?;
+        files::rename(&temporary, path).map_err(|error| failed("written", path, &error))?;
         sync_folder(parent);
         Self::lock(RunDir::open(path)?)
     }
@@ -527,7 +650,7 @@ impl RunWriter {
         // Rewriting the folder that `last` or `best` names would leave a moment without it; it has the same content.
         if !self.named()?.contains(&name) {
             remove(&temporary)?;
-            fs::create_dir_all(&temporary)
+            files::create_dir_all(&temporary)
                 .map_err(|error| failed("written", &temporary, &error))?;
             write_through(&temporary.join(MODEL), &files.model)?;
             if let Some(optimizer) = &files.optimizer {
@@ -538,7 +661,8 @@ impl RunWriter {
             }
             sync_folder(&temporary);
             remove(&folder)?;
-            fs::rename(&temporary, &folder).map_err(|error| failed("written", &folder, &error))?;
+            files::rename(&temporary, &folder)
+                .map_err(|error| failed("written", &folder, &error))?;
             sync_folder(&all);
         }
         // `best` first: a run that is killed in between resumes from the older `last` and comes here again.
@@ -569,7 +693,7 @@ impl RunWriter {
     fn clean(&self) -> Result<()> {
         let kept = self.named()?;
         let list = |folder: &Path| -> Vec<PathBuf> {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let entries = files::read_dir(folder).into_iter().flatten().flatten();
             entries.map(|entry| entry.path()).collect()
         };
         let name = |path: &Path| {
@@ -600,12 +724,12 @@ impl RunWriter {
 /// If there is a run, or anything else.
 pub fn refuse_occupied(path: &Path) -> Result<()> {
     let shown = path.display();
-    if path.join(CONFIG_TOML).exists() {
+    if files::exists(&path.join(CONFIG_TOML)) {
         return Err(Error::File(format!(
             "{shown} holds a run already; go on with it (--resume {shown}) or choose another folder"
         )));
     }
-    match fs::read_dir(path).map(|mut entries| entries.next().is_some()) {
+    match files::read_dir(path).map(|mut entries| entries.next().is_some()) {
         Ok(true) => Err(Error::File(format!(
             "{shown} is not empty and not a run; choose another folder"
         ))),

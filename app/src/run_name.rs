@@ -3,27 +3,39 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::RunConfig;
+use crate::files;
 
 /// `runs/20260101-120000-dar-recall`, in universal time; a number is added while it exists.
 #[must_use]
 pub fn default_folder(config: &RunConfig, seconds: u64) -> PathBuf {
-    let data: String = config
-        .data_name()
-        .chars()
-        .map(|c| {
-            if c.is_alphanumeric() || c == '-' || c == '_' {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    let name = format!("{}-{}-{data}", timestamp(seconds), config.residual.kind());
-    let folder = |name: &str| Path::new("runs").join(name);
-    let free = (2..).map(|number| folder(&format!("{name}-{number}")));
-    std::iter::once(folder(&name))
-        .chain(free)
-        .find(|path| !path.exists())
+    free(Path::new(RUNS), &default_name(config, seconds))
+}
+
+/// `20260101-120000-dar-recall`
+#[must_use]
+pub fn default_name(config: &RunConfig, seconds: u64) -> String {
+    let data = plain(&config.data_name());
+    format!("{}-{}-{data}", timestamp(seconds), config.residual.kind())
+}
+
+/// The folder of runs that were given none.
+pub const RUNS: &str = "runs";
+
+/// A name without what file systems could take amiss.
+#[must_use]
+pub fn plain(name: &str) -> String {
+    let keep = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    let plain = name.chars().map(|c| if keep(c) { c } else { '_' });
+    plain.collect()
+}
+
+/// A folder of this name that is not there yet: a number is added while it is.
+#[must_use]
+pub fn free(place: &Path, name: &str) -> PathBuf {
+    let others = (2..).map(|number| place.join(format!("{name}-{number}")));
+    std::iter::once(place.join(name))
+        .chain(others)
+        .find(|path| !files::exists(path))
         .unwrap_or_default()
 }
 

@@ -2,12 +2,12 @@
 //!
 //! A run is as good without it: what is wrong with the file is a notice, never an error.
 
-use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use braid_engine::{Error, Result};
 
+use crate::files::{self, File};
 use crate::protocol::Sampled;
 use crate::records::lines_until;
 use crate::run_dir::{failed, replace};
@@ -46,7 +46,7 @@ fn line(sample: &Sampled) -> Option<String> {
 /// If the file is there and cannot be read.
 pub fn read(folder: &Path) -> Result<Vec<Sampled>> {
     let path = folder.join(SAMPLES);
-    let bytes = match fs::read(&path) {
+    let bytes = match files::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed("read", &path, &error)),
@@ -70,7 +70,7 @@ impl SampleLog {
     }
 
     fn text(&self) -> String {
-        let bytes = fs::read(self.folder.join(SAMPLES)).unwrap_or_default();
+        let bytes = files::read(self.folder.join(SAMPLES)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
@@ -154,6 +154,7 @@ mod tests {
     fn texts_are_kept_until_the_run_goes_back() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let folder = folder.path();
+        files::create_dir_all(folder).expect("it can be made");
         assert_eq!(read(folder).expect("no file is no error"), []);
         let mut log = SampleLog::new(folder);
         for step in [100, 200, 200, 300] {
@@ -164,8 +165,11 @@ mod tests {
         assert_eq!(steps(folder), [100, 200, 200]);
         // A kill tears the last line.
         let path = folder.join(SAMPLES);
-        let whole = fs::read_to_string(&path).expect("the file is there");
-        fs::write(&path, &whole[..whole.len() - 9]).expect("it can be written");
+        let whole = files::read_to_string(&path).expect("the file is there");
+        let torn = &whole.as_bytes()[..whole.len() - 9];
+        File::create(&path)
+            .and_then(|mut file| file.write_all(torn))
+            .expect("it can be written");
         assert_eq!(steps(folder), [100, 200]);
         let mut log = SampleLog::new(folder);
         log.rewind(200).expect("it can be written");
@@ -177,11 +181,13 @@ mod tests {
     fn the_file_stays_small_and_ends_with_the_newest() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let folder = folder.path();
+        files::create_dir_all(folder).expect("it can be made");
         let mut log = SampleLog::new(folder);
         for step in 1..=MOST as u64 + 2 {
             log.push(&sample(step)).expect("it can be written");
         }
-        let text = fs::read_to_string(folder.join(SAMPLES)).expect("the file is there");
+        let path = folder.join(SAMPLES);
+        let text = files::read_to_string(&path).expect("the file is there");
         assert_eq!(text.lines().count(), SHOWN + 1);
         assert_eq!(steps(folder).last(), Some(&(MOST as u64 + 2)));
         assert_eq!(steps(folder).len(), SHOWN);

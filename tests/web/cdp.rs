@@ -220,6 +220,17 @@ impl Tab {
         self.command(None, "Target.activateTarget", other);
     }
 
+    /// How many bytes the pages of an origin may keep.
+    pub(crate) fn quota(&mut self, origin: &str, bytes: u64) {
+        let quota = json!({ "origin": origin, "quotaSize": bytes });
+        self.call("Storage.overrideQuotaForOrigin", quota);
+    }
+
+    /// The newest worker of the page.
+    pub(crate) fn worker(&self) -> String {
+        self.workers.last().cloned().unwrap_or_default()
+    }
+
     /// Cut the network off.
     pub(crate) fn offline(&mut self) {
         let off = json!({

@@ -1,4 +1,4 @@
-//! A real browser: the page (`page.rs`), and every shader: Chromium compiles what naga accepted, at default limits.
+//! A real browser: the page (`page.rs`), what it keeps (`keeping.rs`), and every shader: Chromium compiles what naga accepted, at default limits.
 //!
 //! Chromium refuses some shaders that naga accepts (barriers in divergent control flow, direct stores to atomics), so
 //! that a build that is green everywhere else could fail for every visitor of the page. Two such shaders are compiled
@@ -6,6 +6,7 @@
 
 mod cdp;
 mod chromium;
+mod keeping;
 mod page;
 mod server;
 

@@ -22,7 +22,7 @@ use crate::chromium::Gpu;
 use crate::server::{Files, Server, folder};
 
 /// On a busy machine without a GPU, 50 steps take some seconds.
-const PATIENCE: Duration = Duration::from_secs(240);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Lies deep, so that an address that is not relative shows.
 const PLACE: &str = "/some/where/";
@@ -43,10 +43,12 @@ const LISTEN: &str = r#"{
 }"#;
 
 /// A page from a server of this process.
-struct Visit {
-    tab: Tab,
+pub(crate) struct Visit {
+    pub(crate) tab: Tab,
     address: String,
-    heard: Vec<Event>,
+    pub(crate) heard: Vec<Event>,
+    /// Texts of workers that were broken.
+    pub(crate) broken: Vec<String>,
 }
 
 fn root() -> PathBuf {
@@ -74,7 +76,12 @@ fn files() -> Option<Files> {
 }
 
 impl Visit {
-    fn open(gpu: Gpu, more: Files, in_page: &str, in_workers: Option<&str>) -> Option<Self> {
+    pub(crate) fn open(
+        gpu: Gpu,
+        more: Files,
+        in_page: &str,
+        in_workers: Option<&str>,
+    ) -> Option<Self> {
         let mut all = files()?;
         all.extend(more);
         let server = Server::start(all);
@@ -85,11 +92,12 @@ impl Visit {
             tab,
             address,
             heard: Vec::new(),
+            broken: Vec::new(),
         })
     }
 
     /// Load the page, and wait until its window is drawn and its worker has answered.
-    fn load(&mut self, fragment: &str) {
+    pub(crate) fn load(&mut self, fragment: &str) {
         let address = format!("{}{fragment}", self.address);
         self.tab.go(&address);
         self.until("the list of devices", |event| {
@@ -99,7 +107,7 @@ impl Visit {
         assert_eq!(hidden, true, "{}", self.said());
     }
 
-    fn said(&mut self) -> String {
+    pub(crate) fn said(&mut self) -> String {
         let said = self
             .tab
             .eval("document.getElementById('said')?.textContent");
@@ -107,21 +115,40 @@ impl Visit {
     }
 
     /// Take in what was said meanwhile.
-    fn listen(&mut self) {
-        let all = self.tab.eval("window.heard ? window.heard() : []");
-        for message in all
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-        {
-            let bytes = STANDARD.decode(message);
-            let bytes = bytes.unwrap_or_else(|_| panic!("{message}"));
-            self.heard.push(wire::decode(&bytes).expect("an event"));
+    pub(crate) fn listen(&mut self) {
+        let heard = self.heard_by("window.heard ? window.heard() : []");
+        self.heard.extend(heard);
+    }
+
+    /// The events in a list of messages; texts say that a worker is broken.
+    pub(crate) fn heard_by(&mut self, script: &str) -> Vec<Event> {
+        let all = self.tab.eval(script);
+        let all = all.as_array().into_iter().flatten();
+        let mut events = Vec::new();
+        for message in all.filter_map(Value::as_str) {
+            match STANDARD.decode(message) {
+                Ok(bytes) => events.push(wire::decode(&bytes).expect("an event")),
+                Err(_) => self.broken.push(message.into()),
+            }
+        }
+        events
+    }
+
+    /// Wait until a checkpoint of this step is kept.
+    pub(crate) fn until_saved(&mut self, wanted: u64) {
+        let saved = |event: &Event| matches!(event, Event::Saved { step, .. } if *step == wanted);
+        if !self.heard.iter().any(saved) {
+            self.until("checkpoint", saved);
         }
     }
 
-    fn until(&mut self, what: &str, done: impl Fn(&Event) -> bool) {
+    /// The page's origin.
+    pub(crate) fn origin(&self) -> String {
+        let origin = self.address.split(PLACE).next();
+        origin.unwrap_or_default().to_owned()
+    }
+
+    pub(crate) fn until(&mut self, what: &str, done: impl Fn(&Event) -> bool) {
         let late = Instant::now() + PATIENCE;
         let mut seen = self.heard.len();
         loop {
@@ -133,9 +160,10 @@ impl Visit {
             if Instant::now() > late {
                 let said = self.said();
                 panic!(
-                    "no {what}: {said} {:#?} {:?}",
+                    "no {what}: {said} {:#?} {:?} {:?}",
                     self.heard.last(),
-                    self.tab.errors
+                    self.tab.errors,
+                    self.broken
                 );
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -143,7 +171,7 @@ impl Visit {
     }
 
     /// Send a command as the window would.
-    fn send(&mut self, command: &Command) {
+    pub(crate) fn send(&mut self, command: &Command) {
         let bytes = wire::encode(command).expect("writes");
         let bytes = STANDARD.encode(bytes);
         let script = format!(
@@ -159,16 +187,11 @@ impl Visit {
     }
 
     /// Nothing went wrong, and nothing left the page's origin.
-    fn was_clean(&mut self) {
+    pub(crate) fn was_clean(&mut self) {
         // A last call, so that everything before it has been noted.
         self.listen();
-        assert_eq!(self.tab.errors, [""; 0]);
-        let origin = self
-            .address
-            .split(PLACE)
-            .next()
-            .unwrap_or_default()
-            .to_owned();
+        assert_eq!((&self.tab.errors, &self.broken), (&vec![], &vec![]));
+        let origin = self.origin();
         assert!(self.tab.requests.len() >= 6, "{:?}", self.tab.requests);
         for address in &self.tab.requests {
             let inside = ["blob:", "data:"]
@@ -189,10 +212,10 @@ impl Visit {
 }
 
 /// Written for two layers of every kind, some records, and both optimiser phases.
-const TOY: &str = "[model]\nlayers = 2\nwidth = 32\nheads = 2\ncontext = 32\n[residual]\nkind = \"dar\"\n[data]\ntask = \"recall\"\n\
+pub(crate) const TOY: &str = "[model]\nlayers = 2\nwidth = 32\nheads = 2\ncontext = 32\n[residual]\nkind = \"dar\"\n[data]\ntask = \"recall\"\n\
                    [train]\nsteps = 50\nbatch = 4\nwarmup = 5\neval_every = 25\neval_batches = 2\n";
 
-fn start(toml: &str, device: &str) -> Command {
+pub(crate) fn start(toml: &str, device: &str) -> Command {
     Command::Start {
         draft: Draft {
             toml: toml.into(),
@@ -204,14 +227,14 @@ fn start(toml: &str, device: &str) -> Command {
     }
 }
 
-fn ended(event: &Event) -> bool {
+pub(crate) fn ended(event: &Event) -> bool {
     matches!(
         event,
         Event::State(RunState::Finished | RunState::Diverged { .. }) | Event::Failed { .. }
     )
 }
 
-fn losses(heard: &[Event]) -> Vec<(u64, f64)> {
+pub(crate) fn losses(heard: &[Event]) -> Vec<(u64, f64)> {
     let lines = heard.iter().filter_map(|event| match event {
         Event::Lines(lines) => Some(lines),
         _ => None,

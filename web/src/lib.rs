@@ -9,5 +9,6 @@
 //! Between them travel [`Command`](braid_app::protocol::Command)s and [`Event`](braid_app::protocol::Event)s, as bytes.
 #![warn(missing_docs)]
 
+pub mod keeping;
 pub mod no_gpu;
 pub mod wire;

@@ -1,6 +1,7 @@
 // Looks for what the page needs, loads the window and the engine, and says how far it is.
 
-import init, { start } from './page.js';
+import init, { dropped, start } from './page.js';
+import { listen } from './drop.js';
 
 // Bytes of the two modules, written here when they are built: what a server says counts what it has compressed.
 const SIZES = { page: @PAGE_BYTES@, worker: @WORKER_BYTES@ };
@@ -66,6 +67,7 @@ async function main() {
     await start(canvas, here('worker-start.js').href, engine);
     document.getElementById('loading').hidden = true;
     progress.remove();
+    listen(dropped);
     // Works without a network from the next visit on. Files carry the build in their path, so none is ever stale.
     navigator.serviceWorker?.register(new URL('../service-worker.js', import.meta.url)).catch(() => {});
 }

@@ -1,6 +1,7 @@
 // The first file of the worker: finds out about WebGPU, then hands over to the engine.
 
 import init, { start } from './worker.js';
+import { openStorage } from './storage.js';
 
 /** Where the way to a GPU ends: nothing if one opens. */
 async function missing() {
@@ -23,7 +24,7 @@ self.addEventListener('unhandledrejection', (event) => self.postMessage(String(e
 self.onmessage = async ({ data: module }) => {
     const early = [];
     self.onmessage = ({ data }) => early.push(data);
-    const [found] = await Promise.all([missing(), init({ module_or_path: module })]);
-    await start(early, found);
+    const [found, storage] = await Promise.all([missing(), openStorage(), init({ module_or_path: module })]);
+    await start(early, found, storage);
     self.close();
 };

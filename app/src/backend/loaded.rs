@@ -8,7 +8,7 @@ use braid_engine::device::Device;
 use braid_engine::models::config::ModelConfig;
 use braid_engine::sample::Sampling;
 use braid_engine::trainer::preview;
-use braid_engine::{Error, Result};
+use braid_engine::{Error, Result, checkpoint};
 
 use super::folders::chance;
 use super::pace::Pace;
@@ -21,7 +21,7 @@ use crate::protocol::{
 };
 use crate::records::Record;
 use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_checkpoint};
-use crate::sampler::Sampler;
+use crate::sampler::{Sampler, parameters};
 use crate::session::{Rest, Session, Start, device_name};
 use crate::{frame_log, sample_log, texts};
 
@@ -76,6 +76,10 @@ pub(super) struct Prepared {
     config: RunConfig,
     data: Dataset,
     model: ModelConfig,
+    /// A text that is not a file of this machine: the run keeps it.
+    text: Option<Vec<u8>>,
+    /// A `model.safetensors` to begin with.
+    weights: Option<Vec<u8>>,
 }
 
 impl Prepared {
@@ -99,7 +103,19 @@ impl Prepared {
             config,
             data,
             model,
+            text: draft.text.as_ref().map(|(_, bytes)| bytes.clone()),
+            weights: None,
         })
+    }
+
+    /// Begin with these parameters.
+    ///
+    /// # Errors
+    /// If the file is damaged, or belongs to another model.
+    pub(super) fn with_weights(mut self, weights: Vec<u8>) -> Result<Self> {
+        checkpoint::read(&*parameters(&self.model)?, &weights, None)?;
+        self.weights = Some(weights);
+        Ok(self)
     }
 }
 
@@ -139,6 +155,8 @@ impl Loaded {
             config,
             data,
             model,
+            text,
+            weights,
         } = prepared;
         for message in data.notices() {
             sink(Event::Notice {
@@ -164,10 +182,18 @@ impl Loaded {
                 config_toml: &toml,
                 config_json: &json,
                 tokenizer_json: &tokenizer,
+                text: text.as_deref(),
             };
             session.keep_in(RunWriter::create(folder, &identity)?);
         }
-        Ok(Self::new(session, device, folder, surroundings))
+        let mut loaded = Self::new(session, device, folder, surroundings);
+        if let Some(weights) = weights {
+            loaded.session.adopt(&weights)?;
+            // Else a run that is closed before its first step would forget them.
+            let records = loaded.session.interrupt().await?;
+            loaded.tell(&records, sink);
+        }
+        Ok(loaded)
     }
 
     /// A run from disk, at its last checkpoint.
@@ -177,10 +203,12 @@ impl Loaded {
         surroundings: &Surroundings,
         sink: Sink<'_>,
     ) -> Result<Self> {
+        RunDir::bring(folder).await?;
         let run = RunDir::open(folder)?;
         let config = RunConfig::parse(&run.config_toml()?, &[])?;
         let tokenizer = Tokenizer::from_json(&run.tokenizer_json()?)?;
-        let data = texts::dataset(&config, None, Some(&tokenizer), &mut |_, _| {})?;
+        let text = run.text()?;
+        let data = texts::dataset(&config, text.as_deref(), Some(&tokenizer), &mut |_, _| {})?;
         let model = config.model_config(data.vocab_size())?;
         run.same_model(&model)?;
         let recorded = frame_log::read(folder);
@@ -249,6 +277,9 @@ impl Loaded {
             clock: clock(surroundings),
         };
         let mut session = device.watched(|| Session::new(start)).await?;
+        if let Some(folder) = &lost.folder {
+            RunDir::bring(folder).await?;
+        }
         let run = lost.folder.as_deref().map(RunDir::open).transpose()?;
         let checkpoint = match &run {
             Some(run) => run.checkpoint(Which::Last)?,
@@ -322,9 +353,19 @@ impl Loaded {
         self.device.report().choice()
     }
 
+    /// Where it is kept.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        self.folder.clone()
+    }
+
     /// The last checkpoint: updates done.
     pub(super) fn good(&self) -> u64 {
         self.session.saved().unwrap_or(0)
+    }
+
+    /// The text that is learnt, by the name that its configuration has for it.
+    pub(super) fn text_name(&self) -> Option<&str> {
+        self.session.config().data.file.as_deref()
     }
 
     /// Updates done.
@@ -543,7 +584,10 @@ impl Loaded {
     }
 
     /// Back to the last checkpoint, with another learning rate.
-    pub(super) fn rewind(&mut self, lr_factor: f64, sink: Sink<'_>) -> Result<()> {
+    pub(super) async fn rewind(&mut self, lr_factor: f64, sink: Sink<'_>) -> Result<()> {
+        if let Some(folder) = &self.folder {
+            RunDir::bring(folder).await?;
+        }
         let run = self.folder.as_deref().map(RunDir::open).transpose()?;
         let notices = match &run {
             Some(run) => {

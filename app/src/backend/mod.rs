@@ -5,20 +5,26 @@
 //! that a step uses.
 
 mod check;
+mod export;
 mod folders;
 mod goal;
+mod import;
 mod loaded;
 mod pace;
 mod writing;
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use braid_engine::device::{AdapterKind, Device, DeviceChoice, DeviceOptions, Survey};
 use braid_engine::{Error, Result};
 
-use crate::protocol::{AUTOSAVE, Command, DeviceInfo, Event, RunState, SHARE};
+use crate::config::RunConfig;
+use crate::files;
+use crate::protocol::{AUTOSAVE, Command, DeviceInfo, Draft, Event, RunState, SHARE};
+use crate::run_dir::RunDir;
+use crate::run_name::RUNS;
 use check::Checker;
 use goal::Goal;
 use loaded::{Loaded, Lost, Prepared};
@@ -76,6 +82,8 @@ pub struct Backend {
     every: Option<(u64, Order)>,
     /// The checkpoint that lost devices led back to last, and how often in a row.
     reopened: (u64, u32),
+    /// The last text that a run keeps: its name in configurations, and the run's folder.
+    text: Option<(String, PathBuf)>,
     ended: bool,
 }
 
@@ -96,6 +104,7 @@ impl Backend {
             writing: VecDeque::new(),
             every: None,
             reopened: (0, 0),
+            text: None,
             ended: false,
         }
     }
@@ -161,6 +170,7 @@ impl Backend {
                 draft,
                 device,
             } => {
+                let draft = self.with_text(draft).await;
                 let device = self.device(&device).await;
                 let checked = self.checker.check(number, &draft, device.as_ref());
                 sink(Event::Checked(Box::new(checked)));
@@ -171,18 +181,11 @@ impl Backend {
                 folder,
                 paused,
             } => {
-                // All that can be refused is, before the run that is loaded is put away.
-                let folder = self.folder(&draft, folder)?;
-                let device = self.device(&device).await?;
-                let prepared = Prepared::of(&draft, sink)?;
-                self.close(true, sink).await?;
-                self.preparing("recording the plan", sink);
-                let loaded =
-                    Loaded::begin(prepared, &device, folder, &self.surroundings, sink).await?;
-                self.begin(loaded, !paused, sink);
+                self.start(draft, &device, (folder, None), paused, sink)
+                    .await?;
             }
             Command::Open { folder, device } => {
-                folders::peek(&folder)?;
+                folders::peek(&folder).await?;
                 let device = self.device(&device).await?;
                 self.close(true, sink).await?;
                 self.preparing("reading the checkpoint", sink);
@@ -228,15 +231,44 @@ impl Backend {
             }
             Command::Look { folder } => {
                 // What can be refused is, before the run that is loaded is put away.
-                crate::run_dir::RunDir::open(std::path::Path::new(&folder))?;
+                RunDir::open(Path::new(&folder))?;
                 if self.loaded.is_some() {
                     self.close(true, sink).await?;
                     sink(Event::State(RunState::Empty));
                 }
-                folders::look(&folder, sink)?;
+                folders::look(&folder, sink).await?;
             }
-            Command::Peek { folder } => sink(Event::Peeked(Box::new(folders::peek(&folder)?))),
-            Command::History { folder } => folders::history(&folder, sink)?,
+            Command::Peek { folder } => {
+                sink(Event::Peeked(Box::new(folders::peek(&folder).await?)));
+            }
+            Command::History { folder } => folders::history(&folder, sink).await?,
+            Command::Runs => sink(Event::Runs(folders::list().await)),
+            Command::Import {
+                files,
+                draft,
+                device,
+            } => match import::look(files)? {
+                import::Found::Run { name, files } => {
+                    let now = (self.surroundings.calendar)();
+                    let folder = import::keep(Path::new(RUNS), name.as_deref(), now, &files)?;
+                    let folder = folder.display().to_string();
+                    sink(Event::Imported { folder });
+                    sink(Event::Runs(folders::list().await));
+                }
+                import::Found::Weights(weights) => {
+                    let new = (None, Some(weights));
+                    self.start(draft, &device, new, true, sink).await?;
+                }
+            },
+            Command::Export { folder, piece } => {
+                let exported = export::export(Path::new(&folder), piece).await?;
+                sink(Event::Exported(Box::new(exported)));
+            }
+            Command::Delete { folder } => {
+                let loaded = self.loaded.as_ref().and_then(Loaded::folder);
+                folders::delete(&folder, loaded.as_deref())?;
+                sink(Event::Runs(folders::list().await));
+            }
             Command::Sample {
                 prompt,
                 tokens,
@@ -267,7 +299,7 @@ impl Backend {
             }
             Command::Rewind { lr_factor } => {
                 let loaded = self.loaded.as_mut().ok_or_else(no_run)?;
-                loaded.rewind(lr_factor, sink)?;
+                loaded.rewind(lr_factor, sink).await?;
                 self.running = false;
                 sink(Event::State(RunState::Paused));
             }
@@ -453,6 +485,9 @@ impl Backend {
             None => RunState::Paused,
         };
         self.running = state == RunState::Running;
+        if let (Some(name), Some(folder)) = (loaded.text_name(), loaded.folder()) {
+            self.text = Some((name.to_owned(), folder));
+        }
         self.loaded = Some(loaded);
         self.writing.clear();
         sink(Event::State(state));
@@ -497,20 +532,57 @@ impl Backend {
         Ok(())
     }
 
-    fn folder(
-        &self,
-        draft: &crate::protocol::Draft,
-        folder: Option<String>,
-    ) -> Result<Option<PathBuf>> {
+    fn folder(&self, draft: &Draft, folder: Option<String>) -> Result<Option<PathBuf>> {
         if !self.surroundings.files {
             return Ok(None);
         }
-        let config = crate::config::RunConfig::parse(&draft.toml, &[])?;
+        let config = RunConfig::parse(&draft.toml, &[])?;
         let folder = folder.map(PathBuf::from).unwrap_or_else(|| {
             crate::run_name::default_folder(&config, (self.surroundings.calendar)())
         });
         crate::run_dir::refuse_occupied(&folder)?;
         Ok(Some(folder))
+    }
+
+    /// Begin a run: in a folder, or in one of its own; with parameters, or with those that its seed gives.
+    async fn start(
+        &mut self,
+        draft: Draft,
+        device: &str,
+        (folder, weights): (Option<String>, Option<Vec<u8>>),
+        paused: bool,
+        sink: Sink<'_>,
+    ) -> Result<()> {
+        let draft = self.with_text(draft).await;
+        // All that can be refused is, before the run that is loaded is put away.
+        let folder = self.folder(&draft, folder)?;
+        let device = self.device(device).await?;
+        let mut prepared = Prepared::of(&draft, sink)?;
+        if let Some(weights) = weights {
+            prepared = prepared.with_weights(weights)?;
+        }
+        self.close(true, sink).await?;
+        self.preparing("recording the plan", sink);
+        let loaded = Loaded::begin(prepared, &device, folder, &self.surroundings, sink).await?;
+        self.begin(loaded, !paused, sink);
+        Ok(())
+    }
+
+    /// A draft that names the text of a run that was loaded before, which is no file of this machine, gets that text.
+    async fn with_text(&self, mut draft: Draft) -> Draft {
+        let config = RunConfig::parse(&draft.toml, &[]);
+        let named = config.ok().and_then(|config| config.data.file);
+        let (Some(name), Some((known, folder)), None) = (named, &self.text, &draft.text) else {
+            return draft;
+        };
+        if name != *known || files::exists(Path::new(&name)) {
+            return draft;
+        }
+        // If it has gone since, the draft is refused for want of its text.
+        if let Ok(Some(text)) = RunDir::bring_text(folder).await {
+            draft.text = Some((name, text));
+        }
+        draft
     }
 
     /// The device of a choice; opened once.
@@ -579,6 +651,10 @@ fn name(command: &Command) -> &'static str {
         Command::Peek { .. } => "look inside",
         Command::Open { .. } => "open",
         Command::History { .. } => "history",
+        Command::Runs => "list runs",
+        Command::Import { .. } => "import",
+        Command::Export { .. } => "export",
+        Command::Delete { .. } => "delete",
         Command::Sample { .. } | Command::SampleEvery { .. } => "sample",
         Command::Trace { .. } => "trace",
         Command::Intervene { .. } => "intervene",

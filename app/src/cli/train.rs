@@ -194,6 +194,7 @@ fn begin(args: &TrainArgs) -> Outcome {
             config_toml: &config.to_toml(),
             config_json: &model.to_json(),
             tokenizer_json: &data.tokenizer().to_json(),
+            text: None,
         },
     )?;
     if !args.json {

@@ -34,6 +34,42 @@ mod named_bytes {
     }
 }
 
+/// Files that came from outside: their paths below what was chosen or dropped, and their contents.
+pub type NamedFiles = Vec<(String, Vec<u8>)>;
+
+/// Several of them, written as bytes where a format has them.
+mod named_files {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_bytes::{ByteBuf, Bytes};
+
+    pub(super) fn serialize<S: Serializer>(
+        files: &[(String, Vec<u8>)],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let files = files.iter().map(|(name, bytes)| (name, Bytes::new(bytes)));
+        files.collect::<Vec<_>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<(String, Vec<u8>)>, D::Error> {
+        let files = Vec::<(String, ByteBuf)>::deserialize(from)?.into_iter();
+        Ok(files
+            .map(|(name, bytes)| (name, bytes.into_vec()))
+            .collect())
+    }
+}
+
+/// What is handed out of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Piece {
+    /// All of its files, as one archive.
+    Run,
+    /// The parameters of its last checkpoint.
+    Checkpoint,
+}
+
 /// What to do to the weights of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -150,6 +186,31 @@ pub enum Command {
         folder: String,
         /// As in `Check`.
         device: String,
+    },
+    /// List the runs in the folder of runs: answered by `Runs`.
+    Runs,
+    /// Look at files that came from outside: a run (its files, or an archive of them) is kept and answered by `Imported`; a
+    /// checkpoint's parameters begin a run of the draft, paused, and are answered by `Ready`.
+    Import {
+        /// The files.
+        #[serde(with = "named_files")]
+        files: NamedFiles,
+        /// What a checkpoint without a configuration belongs to.
+        draft: Draft,
+        /// As in `Check`.
+        device: String,
+    },
+    /// Hand out a run, or its last checkpoint: answered by `Exported`.
+    Export {
+        /// The folder.
+        folder: String,
+        /// What of it.
+        piece: Piece,
+    },
+    /// Delete a run that is not loaded: answered by `Runs`.
+    Delete {
+        /// The folder.
+        folder: String,
     },
     /// Read the metrics and frames of a run on disk, to compare with: answered by `History`.
     History {

@@ -154,6 +154,33 @@ pub struct Peek {
     pub busy: bool,
 }
 
+/// A run in the folder of runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KeptRun {
+    /// The folder.
+    pub folder: String,
+    /// Short name; empty if its configuration cannot be read.
+    pub name: String,
+    /// Last checkpoint, in updates.
+    pub last: Option<u64>,
+    /// Updates in all.
+    pub steps: u64,
+    /// When that was written, in seconds since 1970.
+    pub saved: Option<u64>,
+    /// Bytes of its files.
+    pub bytes: u64,
+}
+
+/// A file that is handed out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exported {
+    /// Suggested name.
+    pub name: String,
+    /// Its content.
+    #[serde(with = "serde_bytes")]
+    pub bytes: Vec<u8>,
+}
+
 /// Whether something is being trained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
@@ -321,6 +348,20 @@ pub enum Event {
     Looked(Box<RunInfo>),
     /// A folder was looked into.
     Peeked(Box<Peek>),
+    /// The runs in the folder of runs, the one that was saved last first.
+    Runs(Vec<KeptRun>),
+    /// A run from outside is kept now.
+    Imported {
+        /// Its folder.
+        folder: String,
+    },
+    /// A file to hand out.
+    Exported(Box<Exported>),
+    /// Whether what is written is there after the end of this program. Only said where it may not be, as in a browser.
+    Keeping {
+        /// Why it is not: some sentences.
+        trouble: Option<String>,
+    },
     /// Metrics and frames of a run on disk.
     History {
         /// The folder.

@@ -9,10 +9,10 @@ mod frame;
 mod line;
 mod not_finite;
 
-pub use command::{AUTOSAVE, Command, Draft, Intervention, RouteEdit, SHARE};
+pub use command::{AUTOSAVE, Command, Draft, Intervention, NamedFiles, Piece, RouteEdit, SHARE};
 pub use event::{
-    About, Checked, Derived, DeviceInfo, Effect, Event, FieldError, Part, Peek, RunInfo, RunState,
-    Sampled, Timing, Token, Trace, TraceSite,
+    About, Checked, Derived, DeviceInfo, Effect, Event, Exported, FieldError, KeptRun, Part, Peek,
+    RunInfo, RunState, Sampled, Timing, Token, Trace, TraceSite,
 };
 pub use frame::{Depth, Frame, Site, SiteKind, Stream, Unfolded};
 pub use line::Line;

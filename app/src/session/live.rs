@@ -4,7 +4,7 @@ use braid_engine::data::Dataset;
 use braid_engine::models::config::ModelConfig;
 use braid_engine::ops::edit_weights::RouteEdit;
 use braid_engine::trainer::{DepthNorm, SiteEdit};
-use braid_engine::{Error, Result};
+use braid_engine::{Error, Result, checkpoint};
 
 use super::{Session, without};
 use crate::config::RunConfig;
@@ -84,6 +84,15 @@ impl Session {
             ));
         };
         self.restore_kept(files)
+    }
+
+    /// Begin with the parameters of a `model.safetensors` instead of the initial ones.
+    ///
+    /// # Errors
+    /// If it is damaged, or belongs to another model.
+    pub fn adopt(&mut self, model: &[u8]) -> Result<()> {
+        let tensors = checkpoint::read(self.trainer.parameters(), model, None)?;
+        self.trainer.restore(0, &tensors.values, None)
     }
 
     /// Read what is outstanding; save nothing.

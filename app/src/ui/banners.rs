@@ -9,7 +9,7 @@ use super::host::{Answer, Purpose};
 use super::looking;
 use super::theme;
 use super::view::{Tab, View};
-use crate::protocol::{Command, Event, RunState};
+use crate::protocol::{Command, Event, Piece, RunState};
 
 /// A wish that was not fulfilled.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub(super) struct Banners {
     seen_no_gpu: bool,
     /// Why something is not kept, read and put away.
     seen_kept: Option<String>,
+    /// The same of runs.
+    seen_runs: Option<String>,
     /// Why there is none, where the program around the window knows.
     no_gpu: Option<String>,
 }
@@ -65,8 +67,10 @@ impl Banners {
             }
             Event::NoGpu { message } => self.no_gpu = Some(message.clone()),
             Event::DeviceLost { message, .. } => self.lost = Some(message.clone()),
-            // It went well after all.
-            Event::Ready(_) | Event::Saved { .. } => self.failure = None,
+            // It went well after all. That the engine broke stays true.
+            Event::Ready(_) | Event::Saved { .. } => {
+                self.failure.take_if(|failure| failure.what != "worker");
+            }
             _ => {}
         }
     }
@@ -83,11 +87,18 @@ impl Banners {
         failed.filter(|failed| self.seen_kept.as_deref() != Some(*failed))
     }
 
+    /// Why runs are not kept, if nobody has read it yet.
+    fn runs_not_kept<'a>(&self, heard: &'a Heard) -> Option<&'a str> {
+        let trouble = heard.not_kept.as_deref();
+        trouble.filter(|trouble| self.seen_runs.as_deref() != Some(*trouble))
+    }
+
     /// Whether there is anything to draw.
     pub(super) fn any(&self, heard: &Heard, view: &View) -> bool {
         let diverged = matches!(heard.state(), RunState::Diverged { .. });
         let said = self.failure.is_some() || self.lost.is_some() || self.not_kept(view).is_some();
-        diverged || said || heard.looking || self.no_gpu(heard)
+        let runs = self.runs_not_kept(heard).is_some();
+        diverged || said || runs || heard.looking || self.no_gpu(heard)
     }
 
     /// Draw them; nothing, most of the time.
@@ -121,6 +132,12 @@ impl Banners {
             if closing(ui, edge, "The device was lost", message) {
                 self.lost = None;
             }
+        }
+        if let Some(trouble) = self.runs_not_kept(heard) {
+            let dismissed = not_kept(ui, trouble, heard, out);
+            self.seen_runs = dismissed
+                .then(|| trouble.to_owned())
+                .or(self.seen_runs.take());
         }
         if self.no_gpu(heard) {
             let edge = ui.visuals().widgets.noninteractive.bg_stroke.color;
@@ -227,6 +244,9 @@ fn words(what: &str) -> (String, &'static str) {
             "The run on disk could not be read",
             "What was read before is still shown. Choose the folder again under Open….",
         ),
+        "import" => ("What was dropped or chosen cannot be used", ""),
+        "delete" => ("The run was not deleted", ""),
+        "list runs" => ("The runs could not be listed", ""),
         "history" => (
             "The run to compare with could not be read",
             "Choose the folder of another one under Compare.",
@@ -250,6 +270,7 @@ fn words(what: &str) -> (String, &'static str) {
             "The engine stopped",
             "Close this window and start Braid again; the run goes on from its last checkpoint.",
         ),
+        "worker" => ("The engine stopped and was started again", ""),
         "export" => ("The file could not be written", ""),
         what => return (format!("This did not work: {what}"), ""),
     };
@@ -284,6 +305,35 @@ fn closing(ui: &mut Ui, edge: egui::Color32, title: &str, text: &str) -> bool {
         ui.add(egui::Label::new(text).wrap());
     });
     closed
+}
+
+/// Runs are not kept: what is there can be handed out. True when it was read.
+fn not_kept(ui: &mut Ui, trouble: &str, heard: &Heard, out: &mut Vec<Command>) -> bool {
+    let mut seen = false;
+    theme::notice(ui, ui.visuals().warn_fg_color, |ui| {
+        ui.set_width(ui.available_width());
+        ui.strong("Runs are not kept");
+        ui.add(egui::Label::new(trouble).wrap());
+        ui.horizontal_wrapped(|ui| {
+            if let Some(run) = &heard.run
+                && ui.button("Download this run").clicked()
+            {
+                hand_out(&run.folder, Piece::Run, heard, out);
+            }
+            seen = ui.button("Dismiss").clicked();
+        });
+    });
+    seen
+}
+
+/// Hand out a piece of a run; what the loaded one has learnt since its last checkpoint is saved first.
+pub(super) fn hand_out(folder: &str, piece: Piece, heard: &Heard, out: &mut Vec<Command>) {
+    let loaded = heard.run.as_ref().is_some_and(|run| run.folder == folder);
+    if loaded && heard.is_unsaved() {
+        out.push(Command::Save);
+    }
+    let folder = folder.to_owned();
+    out.push(Command::Export { folder, piece });
 }
 
 fn diverged(

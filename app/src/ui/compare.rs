@@ -213,31 +213,46 @@ impl Compare {
         let size = egui::vec2(ui.available_width(), ui.spacing().interact_size.y);
         // From the right, so that the field takes what the buttons leave.
         let layout = egui::Layout::right_to_left(egui::Align::Center);
-        ui.allocate_ui_with_layout(size, layout, |ui| {
-            let choose = ui
-                .button("Choose…")
-                .on_hover_text("Choose the folder of a run");
-            if choose.clicked() {
-                view.dialogs.ask(Purpose::CompareRun, Wish::OpenFolder);
-            }
-            let folder = self.folder.trim().to_owned();
-            let button = ui.add_enabled(!folder.is_empty(), Button::new("Add run"));
-            let button = button.on_disabled_hover_text("Write the folder of a run first");
-            let edit = TextEdit::singleline(&mut self.folder)
-                .align(theme::beginning(ui))
-                .hint_text("folder of a run on disk");
-            let edit = ui.add(edit.desired_width(ui.available_width()));
-            let text = self.folder.clone();
-            edit.widget_info(|| {
-                let mut info = WidgetInfo::text_edit(true, "", text.as_str(), "");
-                info.label = Some("Folder of a run to compare with".into());
-                info
+        if !view.dialogs.has_folders() {
+            ui.menu_button("Add a run …", |ui| {
+                if heard.runs.is_empty() {
+                    ui.label("No run is kept in this browser yet.");
+                }
+                for run in &heard.runs {
+                    let name = run.folder.rsplit('/').next().unwrap_or_default();
+                    if ui.button(name).clicked() {
+                        add = Some(run.folder.clone());
+                    }
+                }
             });
-            let enter = edit.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
-            if !folder.is_empty() && (button.clicked() || enter) {
-                add = Some(folder);
-            }
-        });
+        } else {
+            ui.allocate_ui_with_layout(size, layout, |ui| {
+                let choose = ui
+                    .button("Choose…")
+                    .on_hover_text("Choose the folder of a run");
+                if choose.clicked() {
+                    view.dialogs.ask(Purpose::CompareRun, Wish::OpenFolder);
+                }
+                let folder = self.folder.trim().to_owned();
+                let button = ui.add_enabled(!folder.is_empty(), Button::new("Add run"));
+                let button = button.on_disabled_hover_text("Write the folder of a run first");
+                let edit = TextEdit::singleline(&mut self.folder)
+                    .align(theme::beginning(ui))
+                    .hint_text("folder of a run on disk");
+                let edit = ui.add(edit.desired_width(ui.available_width()));
+                let text = self.folder.clone();
+                edit.widget_info(|| {
+                    let mut info = WidgetInfo::text_edit(true, "", text.as_str(), "");
+                    info.label = Some("Folder of a run to compare with".into());
+                    info
+                });
+                let enter =
+                    edit.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+                if !folder.is_empty() && (button.clicked() || enter) {
+                    add = Some(folder);
+                }
+            });
+        }
         match view.dialogs.take(Purpose::CompareRun) {
             Some(Answer::Folder(folder)) => add = Some(folder),
             Some(Answer::Failed(message)) => self.refused = Some(message),

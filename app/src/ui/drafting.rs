@@ -88,6 +88,11 @@ impl Drafting {
         }
     }
 
+    /// The last question will not be answered: ask it again.
+    pub(super) fn ask_again(&mut self) {
+        (self.asked, self.starting) = (None, false);
+    }
+
     /// Whether the last answer is about the draft as it is.
     #[must_use]
     pub fn is_answered(&self, heard: &Heard) -> bool {

@@ -36,3 +36,14 @@ pub(super) fn bytes(number: u64) -> String {
         n => format!("{n:.0} B"),
     }
 }
+
+/// `just now`, `5 min ago`, `3 h ago`, `12 days ago`
+#[must_use]
+pub(super) fn age(seconds: u64) -> String {
+    match seconds {
+        0..60 => "just now".into(),
+        60..3600 => format!("{} min ago", seconds / 60),
+        3600..172_800 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}

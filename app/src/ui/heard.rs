@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) use super::curve::{Curve, Point};
 use crate::protocol::{
-    Checked, DeviceInfo, Effect, Event, Frame, Line, Peek, RunInfo, RunState, Sampled, Timing,
-    Trace,
+    Checked, DeviceInfo, Effect, Event, Frame, KeptRun, Line, Peek, RunInfo, RunState, Sampled,
+    Timing, Trace,
 };
 
 /// Frames that are kept; when there are more, every second one is dropped.
@@ -307,6 +307,10 @@ pub struct Heard {
     pub effect: Option<Effect>,
     /// A folder that was looked into.
     pub peek: Option<Peek>,
+    /// Runs in the folder of runs, as they were listed last.
+    pub runs: Vec<KeptRun>,
+    /// Why nothing is there after this start, if so.
+    pub not_kept: Option<String>,
     /// Other runs.
     pub others: Vec<OtherRun>,
     /// Last checkpoint, and where it is if it was written in this session.
@@ -485,6 +489,18 @@ impl Heard {
             }
             Event::Timing(timing) => self.timing = timing,
             Event::Peeked(peek) => self.peek = Some(*peek),
+            Event::Runs(runs) => self.runs = runs,
+            Event::Keeping { trouble } => {
+                if let Some(trouble) = &trouble {
+                    self.note(Level::Error, trouble.clone(), None);
+                }
+                self.not_kept = trouble;
+            }
+            Event::Imported { folder } => {
+                self.note(Level::Note, format!("kept in {folder}"), None);
+            }
+            // The window hands it out.
+            Event::Exported(_) => {}
             Event::History {
                 folder,
                 toml,

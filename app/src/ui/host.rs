@@ -14,6 +14,8 @@ pub enum Purpose {
     OpenRun,
     /// A run to compare with.
     CompareRun,
+    /// Something was dropped on the window.
+    Dropped,
     /// Something is handed out; no answer is needed.
     Export,
 }
@@ -23,7 +25,7 @@ pub enum Purpose {
 pub enum Wish {
     /// Choose a file and read it.
     OpenFile,
-    /// Choose the folder of a run.
+    /// Choose the folder of a run; where there are no folders, its files or an archive of them.
     OpenFolder,
     /// Write this where the person says.
     Save {
@@ -46,6 +48,8 @@ pub enum Answer {
         /// Its content.
         bytes: Vec<u8>,
     },
+    /// Several files, or those of a folder: their paths below what was chosen, and their contents.
+    Files(Vec<(String, Vec<u8>)>),
     /// A folder.
     Folder(String),
     /// Written, and under which name.
@@ -61,7 +65,7 @@ pub trait Host {
     /// The next answer, if there is one.
     fn poll(&mut self) -> Option<(Purpose, Answer)>;
     /// A file was dropped on the window whose content only the host can read, as in a browser: answer with
-    /// [`Purpose::Text`].
+    /// [`Purpose::Dropped`].
     fn dropped(&mut self, file: egui::DroppedFileHandle) {
         drop(file);
     }
@@ -103,7 +107,7 @@ pub trait Host {
 pub struct Dialogs {
     wishes: Vec<(Purpose, Wish)>,
     answers: Vec<(Purpose, Answer)>,
-    has_folders: bool,
+    no_folders: bool,
     link_base: String,
 }
 
@@ -122,7 +126,7 @@ impl Dialogs {
     /// Whether runs are folders that can be chosen.
     #[must_use]
     pub fn has_folders(&self) -> bool {
-        self.has_folders
+        !self.no_folders
     }
 
     /// Beginning of a share link.
@@ -147,7 +151,7 @@ impl Dialogs {
 
     /// Pass wishes on and take answers in.
     pub(super) fn exchange(&mut self, host: &mut dyn Host) {
-        self.has_folders = host.has_folders();
+        self.no_folders = !host.has_folders();
         if self.link_base.is_empty() {
             self.link_base = host.link_base();
         }

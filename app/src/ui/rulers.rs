@@ -31,6 +31,11 @@ impl Rulers {
         self.samples.tick(heard, out);
     }
 
+    /// The engine's side was started again, and knows nothing of what it was told.
+    pub(super) fn tell_again(&mut self) {
+        self.samples.tell_again();
+    }
+
     /// Draw all of it on the space there is; it scrolls where that is too little.
     pub fn show(&mut self, ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) {
         let height = ui.available_height() - 3.0 * HEADLINE;

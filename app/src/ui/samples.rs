@@ -77,6 +77,11 @@ impl Samples {
         }
     }
 
+    /// Say it again in the next frame.
+    pub(super) fn tell_again(&mut self) {
+        self.told = None;
+    }
+
     fn ask(&mut self, heard: &Heard, out: &mut Vec<Command>) {
         self.waiting = Some(heard.answers_to_sample);
         out.push(Command::Sample {

@@ -3,7 +3,7 @@
 use super::drafting::Drafting;
 use super::host::Dialogs;
 use super::kept::Kept;
-use crate::protocol::{AUTOSAVE, Intervention, SHARE};
+use crate::protocol::{AUTOSAVE, Command, Intervention, SHARE};
 
 /// Which moment the routing view shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,6 +136,15 @@ pub struct View {
 }
 
 impl View {
+    /// Have files from outside looked at, and kept if they are a run.
+    pub(super) fn import(&self, files: Vec<(String, Vec<u8>)>, out: &mut Vec<Command>) {
+        out.push(Command::Import {
+            files,
+            draft: self.draft.draft(),
+            device: self.draft.device.clone(),
+        });
+    }
+
     /// Another run is loaded: what was chosen of the one before means nothing in it.
     pub(super) fn leave_run(&mut self) {
         self.moment = Moment::Live;

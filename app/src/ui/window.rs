@@ -12,7 +12,7 @@ use super::closing::Closing;
 use super::controls::{Controls, Room, beside};
 use super::focus::Focus;
 use super::heard::Heard;
-use super::host::{Answer, Host, Purpose};
+use super::host::{Answer, Host, Purpose, Wish};
 use super::interventions::Interventions;
 use super::kept::Look;
 use super::log::Log;
@@ -26,7 +26,7 @@ use super::taps::Taps;
 use super::view::{Tab, View};
 use super::{shortcuts, theme};
 use crate::form::Edits;
-use crate::protocol::{Command, Event};
+use crate::protocol::{Command, Event, RunState};
 
 /// From this width on, in points, there are side columns.
 const WIDE: f32 = 900.0;
@@ -45,6 +45,9 @@ const LOW: f32 = 560.0;
 
 /// From this width on all controls stand in one line.
 const ONE_LINE: f32 = 1180.0;
+
+/// Seconds between two checkpoints by time on a page: a tab is closed sooner than a program.
+const OFTEN: f64 = 120.0;
 
 /// All panels and what they share.
 #[derive(Default)]
@@ -72,6 +75,8 @@ pub struct Window {
     styled: Option<(Look, bool, bool)>,
     /// Devices were asked for.
     greeted: bool,
+    /// The list of runs may have changed.
+    lists: bool,
     /// What to ask for first.
     first: Vec<Command>,
     /// Do not measure how long painting takes, so that pictures are the same every time.
@@ -147,10 +152,44 @@ impl Window {
             }
             self.looked = true;
         }
+        match &event {
+            // It is looked into, as if it had been chosen.
+            Event::Imported { folder } => {
+                let answer = Answer::Folder(folder.clone());
+                self.view.dialogs.answer(Purpose::OpenRun, answer);
+                self.view.opening = true;
+            }
+            Event::Exported(file) => {
+                let (name, bytes) = (file.name.clone(), file.bytes.clone());
+                let save = Wish::Save { name, bytes };
+                self.view.dialogs.ask(Purpose::Export, save);
+            }
+            // The one that was closed is the last one now.
+            Event::State(RunState::Empty) => self.lists = true,
+            _ => {}
+        }
         self.banners.hear(&event);
         self.closing.hear(&event);
         self.view.draft.hear(&event);
         self.heard.hear(event);
+    }
+
+    /// The engine's side was started again: what it has to know, and what was asked and not answered.
+    #[must_use]
+    pub fn greet_again(&mut self) -> Vec<Command> {
+        self.view.draft.ask_again();
+        self.rulers.tell_again();
+        (self.greeted, self.lists) = (true, false);
+        vec![
+            Command::Devices,
+            Command::Autosave {
+                seconds: self.view.beside.autosave,
+            },
+            Command::Watch {
+                share: self.view.beside.share,
+            },
+            Command::Runs,
+        ]
     }
 
     /// Draw everything; returns what was wished.
@@ -182,14 +221,27 @@ impl Window {
             if self.heard.devices.is_empty() {
                 out.push(Command::Devices);
             }
+            // What the engine's side does without being told.
+            let untold = self.view.beside;
+            if self.host.as_ref().is_some_and(|host| !host.has_folders()) {
+                self.view.beside.autosave = Some(OFTEN);
+            }
             if let Some(kept) = self.view.kept.beside() {
-                beside::tell(self.view.beside, kept, &mut out);
                 self.view.beside = kept;
             }
+            beside::tell(untold, self.view.beside, &mut out);
+            self.lists = true;
+        }
+        // A desktop has a dialog for folders.
+        if std::mem::take(&mut self.lists)
+            && self.host.as_ref().is_some_and(|host| !host.has_folders())
+        {
+            out.push(Command::Runs);
         }
         out.append(&mut self.first);
         self.focus.follow(ui.ctx());
         self.dropped(ui);
+        self.take_in(&mut out);
         shortcuts::take(ui, &self.heard, &mut self.view, &mut out);
         self.rulers.tick(&self.heard, &mut out);
         if std::mem::take(&mut self.looked) {
@@ -337,6 +389,57 @@ impl Window {
         });
     }
 
+    /// What was dropped and read by the host: a configuration, a run, a checkpoint, or else a text to learn.
+    fn take_in(&mut self, out: &mut Vec<Command>) {
+        let Some(answer) = self.view.dialogs.take(Purpose::Dropped) else {
+            return;
+        };
+        let mut files = match answer {
+            Answer::Files(files) => files,
+            Answer::File { name, bytes, .. } => vec![(name, bytes)],
+            Answer::Failed(message) => return self.refuse(message),
+            Answer::Folder(_) | Answer::Saved(_) => return,
+        };
+        if files.len() != 1 {
+            return self.view.import(files, out);
+        }
+        let Some((name, bytes)) = files.pop() else {
+            return;
+        };
+        match ending(&name).as_str() {
+            "zip" | "safetensors" => self.view.import(vec![(name, bytes)], out),
+            "toml" => {
+                let text = String::from_utf8(bytes);
+                let text = text.map_err(|_| "it is not UTF-8 text".to_owned());
+                match text.and_then(|text| Edits::from_toml(&text)) {
+                    Ok(edits) => {
+                        self.view.draft.edits = edits;
+                        self.view.tab = Tab::Setup;
+                    }
+                    Err(error) => self.refuse(format!("{name}: {error}")),
+                }
+            }
+            _ => {
+                let answer = Answer::File {
+                    name,
+                    readable: false,
+                    bytes,
+                };
+                self.view.dialogs.answer(Purpose::Text, answer);
+                self.view.tab = Tab::Setup;
+            }
+        }
+    }
+
+    /// What came from outside is nothing that can be used.
+    fn refuse(&mut self, message: String) {
+        self.hear(Event::Failed {
+            what: "import".into(),
+            message,
+            field: None,
+        });
+    }
+
     /// A text that was dropped on the window is the one to learn; a folder, the run to look into.
     fn dropped(&mut self, ui: &Ui) {
         let files = ui.input(|input| input.raw.dropped_files.clone());
@@ -386,6 +489,12 @@ fn tabs(ui: &mut Ui, low: bool, view: &mut View) {
             }
         });
     });
+}
+
+/// The ending of a file's name, in small letters.
+fn ending(name: &str) -> String {
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    ending.unwrap_or_default().to_lowercase()
 }
 
 fn side(ui: &Ui) -> Frame {

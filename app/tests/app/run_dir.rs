@@ -12,6 +12,7 @@ const IDENTITY: Identity<'_> = Identity {
     config_toml: "",
     config_json: "{}",
     tokenizer_json: "{}",
+    text: None,
 };
 
 fn files(content: &str) -> CheckpointFiles {

@@ -56,8 +56,18 @@ impl Desk {
 
 /// A window of this size that has heard `events`.
 pub(crate) fn desk(size: [f32; 2], theme: Theme, events: Vec<Event>) -> Harness<'static, Desk> {
+    desk_of(Window::default(), size, theme, events)
+}
+
+/// The same of a window that was begun otherwise.
+pub(crate) fn desk_of(
+    window: Window,
+    size: [f32; 2],
+    theme: Theme,
+    events: Vec<Event>,
+) -> Harness<'static, Desk> {
     let mut desk = Desk {
-        window: Window::default().timeless(),
+        window: window.timeless(),
         sent: Vec::new(),
     };
     events.into_iter().for_each(|event| desk.window.hear(event));

@@ -6,6 +6,7 @@ mod harness;
 mod images;
 mod kept;
 mod keys;
+mod page;
 mod phone;
 mod routing;
 mod rulers;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use braid_app::ui::host::{Answer, Host, Purpose, Wish};
 use eframe::egui;
 use js_sys::{Array, Uint8Array};
-use wasm_bindgen::prelude::{Closure, JsCast, JsValue};
+use wasm_bindgen::prelude::{Closure, JsCast, JsValue, wasm_bindgen};
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{Blob, Document, File, HtmlAnchorElement, HtmlInputElement, Storage, Url};
 
@@ -18,6 +18,32 @@ pub(crate) struct Page {
 }
 
 type Answers = Rc<RefCell<VecDeque<(Purpose, Answer)>>>;
+
+thread_local! {
+    /// Where what is dropped goes.
+    static DROPPED: RefCell<Option<(Answers, egui::Context)>> = const { RefCell::new(None) };
+}
+
+/// Take in what `drop.js` has read: paths and contents, or why they cannot be read.
+#[expect(unreachable_pub, reason = "the macro insists on it")]
+#[wasm_bindgen]
+pub fn dropped(paths: Array, contents: Array, failed: String) {
+    let answer = if failed.is_empty() {
+        let paths = paths.iter().filter_map(|path| path.as_string());
+        let contents = contents
+            .iter()
+            .map(|bytes| Uint8Array::new(&bytes).to_vec());
+        Answer::Files(paths.zip(contents).collect())
+    } else {
+        Answer::Failed(format!("what was dropped cannot be read: {failed}"))
+    };
+    DROPPED.with_borrow(|dropped| {
+        if let Some((answers, context)) = dropped {
+            answers.borrow_mut().push_back((Purpose::Dropped, answer));
+            context.request_repaint();
+        }
+    });
+}
 
 fn document() -> Result<Document, JsValue> {
     web_sys::window()
@@ -37,42 +63,63 @@ fn matches(query: &str) -> bool {
 
 impl Page {
     pub(crate) fn new(context: egui::Context) -> Self {
-        Self {
-            answers: Answers::default(),
-            context,
-        }
+        let answers = Answers::default();
+        DROPPED.set(Some((Rc::clone(&answers), context.clone())));
+        Self { answers, context }
     }
 
-    /// Read a file that was chosen, or dropped, and answer.
-    fn read(&self, purpose: Purpose, file: File) {
+    /// Read files that were chosen, and answer.
+    fn read(&self, purpose: Purpose, files: Vec<File>) {
         let (answers, context) = (Rc::clone(&self.answers), self.context.clone());
         spawn_local(async move {
-            let name = file.name();
-            let answer = match JsFuture::from(file.array_buffer()).await {
-                Ok(buffer) => Answer::File {
-                    name,
-                    readable: false,
-                    bytes: Uint8Array::new(&buffer).to_vec(),
-                },
-                Err(error) => Answer::Failed(format!("{name} cannot be read: {}", words(&error))),
+            let mut read = Vec::new();
+            let mut failed = None;
+            for file in files {
+                let name = file.name();
+                match JsFuture::from(file.array_buffer()).await {
+                    Ok(buffer) => read.push((name, Uint8Array::new(&buffer).to_vec())),
+                    Err(error) => {
+                        failed = Some(format!("{name} cannot be read: {}", words(&error)));
+                    }
+                }
+            }
+            let answer = match (failed, purpose) {
+                (Some(message), _) => Answer::Failed(message),
+                (None, Purpose::OpenRun | Purpose::CompareRun) => Answer::Files(read),
+                (None, _) => {
+                    let Some((name, bytes)) = read.pop() else {
+                        return;
+                    };
+                    Answer::File {
+                        name,
+                        readable: false,
+                        bytes,
+                    }
+                }
             };
             answers.borrow_mut().push_back((purpose, answer));
             context.request_repaint();
         });
     }
 
-    fn choose(&self, purpose: Purpose) -> Result<(), JsValue> {
+    fn choose(&self, purpose: Purpose, several: bool) -> Result<(), JsValue> {
         let input: HtmlInputElement = document()?.create_element("input")?.dyn_into()?;
         input.set_type("file");
+        input.set_multiple(several);
         let page = Self {
             answers: Rc::clone(&self.answers),
             context: self.context.clone(),
         };
         let chosen = input.clone();
         let change = Closure::once_into_js(move || {
+            let list = chosen.files();
+            let count = list.as_ref().map_or(0, |files| files.length());
+            let files: Vec<File> = (0..count)
+                .filter_map(|index| list.as_ref()?.get(index))
+                .collect();
             // No file: the dialog was dismissed.
-            if let Some(file) = chosen.files().and_then(|files| files.get(0)) {
-                page.read(purpose, file);
+            if !files.is_empty() {
+                page.read(purpose, files);
             }
         });
         input.set_onchange(Some(change.unchecked_ref()));
@@ -123,17 +170,19 @@ fn download(name: &str, bytes: &[u8]) -> Result<(), JsValue> {
 impl Host for Page {
     fn ask(&mut self, purpose: Purpose, wish: Wish) {
         let answer = match wish {
-            Wish::OpenFile => match self.choose(purpose) {
-                Ok(()) => return,
-                Err(error) => Answer::Failed(format!("no file can be chosen: {}", words(&error))),
-            },
+            Wish::OpenFile | Wish::OpenFolder => {
+                // A run is its archive, or all of its files.
+                match self.choose(purpose, wish == Wish::OpenFolder) {
+                    Ok(()) => return,
+                    Err(error) => {
+                        Answer::Failed(format!("no file can be chosen: {}", words(&error)))
+                    }
+                }
+            }
             Wish::Save { name, bytes } => match download(&name, &bytes) {
                 Ok(()) => Answer::Saved(name),
                 Err(error) => Answer::Failed(format!("{name} cannot be saved: {}", words(&error))),
             },
-            Wish::OpenFolder => Answer::Failed(
-                "pages cannot open folders; drop the files of the run instead".into(),
-            ),
         };
         self.answers.borrow_mut().push_back((purpose, answer));
         self.context.request_repaint();
@@ -143,11 +192,7 @@ impl Host for Page {
         self.answers.borrow_mut().pop_front()
     }
 
-    fn dropped(&mut self, file: egui::DroppedFileHandle) {
-        if let Some(file) = file.web_file() {
-            self.read(Purpose::Text, file.clone());
-        }
-    }
+    // What is dropped comes from `drop.js`, which knows folders.
 
     fn has_folders(&self) -> bool {
         false

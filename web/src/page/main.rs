@@ -6,7 +6,11 @@ mod app;
 #[cfg(target_arch = "wasm32")]
 mod desk;
 #[cfg(target_arch = "wasm32")]
+mod hiding;
+#[cfg(target_arch = "wasm32")]
 mod host;
+#[cfg(target_arch = "wasm32")]
+mod persist;
 
 /// The module is entered at `start`.
 #[cfg(target_arch = "wasm32")]

@@ -5,12 +5,15 @@
 #![warn(missing_docs)]
 
 mod inbox;
+mod keeping;
+mod opfs;
 mod turns;
 mod verifying;
 
 use std::rc::Rc;
 
 use braid_app::backend::{Backend, Surroundings};
+use braid_app::files::memory;
 use braid_app::protocol::{Command, Event};
 use braid_web::no_gpu::{Advice, Missing};
 use braid_web::wire;
@@ -20,6 +23,8 @@ use web_sys::DedicatedWorkerGlobalScope;
 use web_time::{Instant, SystemTime, UNIX_EPOCH};
 
 use inbox::Inbox;
+use keeping::{Keeping, Saved};
+use opfs::Storage;
 use turns::Turns;
 
 /// Bytes that 32-bit addresses reach.
@@ -52,12 +57,12 @@ fn free_memory() -> Option<u64> {
 }
 
 /// Serve the page until it says `Quit`. `early` are messages that came while this module was being compiled, `missing` is
-/// what `worker-start.js` found about WebGPU.
+/// what `worker-start.js` found about WebGPU, `storage` is where runs are kept.
 ///
 /// # Errors
 /// If this is not a worker.
 #[wasm_bindgen]
-pub async fn start(early: Array, missing: String) -> Result<(), JsValue> {
+pub async fn start(early: Array, missing: String, storage: JsValue) -> Result<(), JsValue> {
     let scope: DedicatedWorkerGlobalScope = js_sys::global().dyn_into()?;
     std::panic::set_hook(Box::new({
         let scope = scope.clone();
@@ -89,20 +94,31 @@ pub async fn start(early: Array, missing: String) -> Result<(), JsValue> {
     }
     // A GPU that cannot be opened is none to choose.
     let opens = matches!(missing, None | Some(Missing::Hardware));
-    let mut sink = move |event| post(usable(event, opens));
+    let saved = Saved::default();
+    let mut sink = |event| match event {
+        // Not before the browser has it.
+        Event::Saved { .. } => saved.borrow_mut().push(event),
+        event => post(usable(event, opens)),
+    };
 
     let inbox = Inbox::open(&scope, &early)?;
     let turns = Turns::new()?;
     let began = Instant::now();
+    memory::set_calendar(calendar);
+    let storage: Storage = storage.unchecked_into();
+    let mut keeping = Keeping::open(storage, Rc::clone(&saved), &post).await;
     let mut backend = Backend::new(Surroundings {
         clock: Rc::new(move || began.elapsed().as_secs_f64()),
         calendar,
         free_memory,
         used_memory,
-        files: false,
+        files: true,
     });
     while !backend.has_ended() {
-        let command = if backend.is_busy() {
+        let busy = backend.is_busy();
+        let now = began.elapsed().as_secs_f64();
+        keeping.turn(now, !busy, &post).await;
+        let command = if busy {
             inbox.now()
         } else {
             Some(inbox.next().await)
@@ -120,6 +136,9 @@ pub async fn start(early: Array, missing: String) -> Result<(), JsValue> {
             }
         }
     }
+    keeping
+        .turn(began.elapsed().as_secs_f64(), true, &post)
+        .await;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 pub(super) mod beside;
 mod goal;
+mod last;
 mod open;
 mod progress;
 mod rate;
@@ -160,6 +161,7 @@ impl Controls {
             if ui.button("Open a run …").clicked() {
                 view.opening = true;
             }
+            last::downloads(ui, heard, view, out);
             ui.checkbox(&mut view.log, "Log");
             let hint = "Version, devices, configuration and the last errors: for a bug report";
             if ui.button("Copy diagnostics").on_hover_text(hint).clicked() {
@@ -326,6 +328,10 @@ fn buttons(ui: &mut Ui, heard: &Heard, view: &mut View, out: &mut Vec<Command>) 
         .on_disabled_hover_text("No run is loaded");
     if stop.clicked() {
         out.push(Command::Stop);
+    }
+    // Nothing can be begun anew yet: its place is that of the run that was loaded last.
+    if last::offer(ui, heard, view, out) {
+        return;
     }
     // Once is enough, but its place is kept.
     let once = action != Primary::Restart;

@@ -2,8 +2,9 @@
 
 use egui::{Grid, Modal, RichText, ScrollArea, TextEdit, Ui};
 
+use super::last;
 use crate::form::{difference, values};
-use crate::protocol::{Command, Peek};
+use crate::protocol::{Command, KeptRun, Peek};
 use crate::ui::format::{bytes, grouped};
 use crate::ui::heard::{Heard, Level};
 use crate::ui::host::{Answer, Purpose, Wish};
@@ -19,6 +20,10 @@ pub(super) struct Open {
     asked: Option<(String, usize)>,
     /// Why a folder could not be chosen.
     failed: Option<String>,
+    /// The runs that are kept were asked for since it was opened.
+    listed: bool,
+    /// The folder of a run that is to be deleted, if somebody says so again.
+    deleting: Option<String>,
 }
 
 impl Open {
@@ -34,11 +39,20 @@ impl Open {
                 self.folder = folder;
                 self.look(heard, out);
             }
+            Some(Answer::Files(files)) => {
+                view.import(files, out);
+                view.opening = false;
+            }
             Some(Answer::Failed(message)) => self.failed = Some(message),
             _ => {}
         }
         if !view.opening {
+            self.listed = false;
             return;
+        }
+        let folders = view.dialogs.has_folders();
+        if !folders && !std::mem::replace(&mut self.listed, true) {
+            out.push(Command::Runs);
         }
         let asked = self.asked.as_ref().map(|(folder, _)| folder.as_str());
         let peek = heard.peek.as_ref();
@@ -48,12 +62,13 @@ impl Open {
             ui.set_width(ui.ctx().content_rect().width().min(480.0) - 40.0);
             match peek {
                 Some(peek) => done = inside(ui, peek, heard, view, out),
-                None => done = self.choose(ui, heard, view, out),
+                None if folders => done = self.choose(ui, heard, view, out),
+                None => done = self.choose_kept(ui, heard, view, out),
             }
         });
         if done || modal.should_close() {
             view.opening = false;
-            (self.asked, self.failed) = (None, None);
+            (self.asked, self.failed, self.deleting) = (None, None, None);
         }
     }
 
@@ -106,6 +121,90 @@ impl Open {
             done = ui.button("Cancel").clicked();
         });
         done
+    }
+
+    /// Which of the runs that are kept, or one from outside; true when it is given up.
+    fn choose_kept(
+        &mut self,
+        ui: &mut Ui,
+        heard: &Heard,
+        view: &mut View,
+        out: &mut Vec<Command>,
+    ) -> bool {
+        ui.heading("Open a run");
+        if heard.runs.is_empty() {
+            ui.label("No run is kept in this browser yet.");
+        } else {
+            ui.label("Kept in this browser, the one that was saved last first:");
+        }
+        let mut folder = None;
+        ScrollArea::vertical().max_height(280.0).show(ui, |ui| {
+            for run in &heard.runs {
+                self.kept(ui, run, heard, &mut folder, out);
+            }
+        });
+        if let Some(folder) = folder {
+            self.folder = folder;
+            self.look(heard, out);
+        }
+        if let Some(message) = self.failure(heard) {
+            let red = ui.visuals().error_fg_color;
+            ui.label(RichText::new(message).color(red));
+        }
+        let mut done = false;
+        ui.horizontal(|ui| {
+            let choose = ui.button("Choose files …").on_hover_text(
+                "The .zip of a run, or all of its files. A folder can be dropped on the window.",
+            );
+            if choose.clicked() {
+                view.dialogs.ask(Purpose::OpenRun, Wish::OpenFolder);
+            }
+            done = ui.button("Cancel").clicked();
+        });
+        done
+    }
+
+    /// A line of the list.
+    fn kept(
+        &mut self,
+        ui: &mut Ui,
+        run: &KeptRun,
+        heard: &Heard,
+        folder: &mut Option<String>,
+        out: &mut Vec<Command>,
+    ) {
+        ui.horizontal_wrapped(|ui| {
+            let name = run.folder.rsplit('/').next().unwrap_or_default();
+            let link = ui.link(name).on_hover_text("Look inside");
+            if link.clicked() {
+                *folder = Some(run.folder.clone());
+            }
+            let size = bytes(run.bytes);
+            ui.label(
+                RichText::new(format!("{} · {size}", last::words(run)))
+                    .small()
+                    .weak(),
+            );
+            let loaded = heard.run.as_ref();
+            if loaded.is_some_and(|loaded| loaded.folder == run.folder) {
+                ui.label(RichText::new("loaded").small());
+            } else if self.deleting.as_deref() == Some(run.folder.as_str()) {
+                if ui.small_button("Delete it for good").clicked() {
+                    self.deleting = None;
+                    out.push(Command::Delete {
+                        folder: run.folder.clone(),
+                    });
+                }
+                if ui.small_button("Keep it").clicked() {
+                    self.deleting = None;
+                }
+            } else {
+                let delete = ui.small_button("Delete");
+                if delete.accessible_name(format!("delete {name}")).clicked() {
+                    self.deleting = Some(run.folder.clone());
+                }
+            }
+        });
     }
 
     /// Why the folder that was chosen or typed last cannot be looked into.

@@ -132,7 +132,7 @@ impl Setup {
                 view.draft.edits.set("data.file", toml::Value::String(name));
             }
             Answer::Failed(message) => self.refused = Some(message),
-            Answer::Folder(_) | Answer::Saved(_) => {}
+            Answer::Files(_) | Answer::Folder(_) | Answer::Saved(_) => {}
         }
     }
 

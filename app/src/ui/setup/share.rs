@@ -42,7 +42,7 @@ impl Share {
                     Err(_) => "This file is not a text; a configuration is TOML.".into(),
                 },
                 Answer::Failed(message) => message,
-                Answer::Folder(_) | Answer::Saved(_) => return,
+                Answer::Files(_) | Answer::Folder(_) | Answer::Saved(_) => return,
             });
         }
         ui.horizontal_wrapped(|ui| {

@@ -8,7 +8,7 @@ use std::{env, fs};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use braid_app::form::{Edits, PRESETS};
-use braid_app::protocol::{Command, Event, Line};
+use braid_app::protocol::{Event, Line};
 use serde_json::json;
 
 use super::{Visit, start};
@@ -299,6 +299,9 @@ fn evidence_pictures() {
             visit.tab.call("Emulation.setEmulatedMedia", scheme);
             if size.0 < 600 {
                 visit.tab.phone(size.0, size.1);
+            } else {
+                let screen = json!({ "width": size.0, "height": size.1, "deviceScaleFactor": 1, "mobile": false });
+                visit.tab.call("Emulation.setDeviceMetricsOverride", screen);
             }
             visit.load("");
             visit.send(&start(preset.toml, "cpu"));
@@ -307,9 +310,11 @@ fn evidence_pictures() {
                 "some steps",
                 |event| matches!(event, Event::Lines(lines) if lines.iter().any(reached)),
             );
-            visit.send(&Command::Pause);
+            if size.0 < 600 {
+                // The curves.
+                visit.tab.tap(85.0, 385.0);
+            }
             visit.tab.frames();
-            std::thread::sleep(Duration::from_secs(2));
             let picture = visit.tab.call("Page.captureScreenshot", json!({}));
             let bytes = STANDARD.decode(picture["data"].as_str().unwrap_or_default());
             let path = folder.join(format!("web_{word}_{theme}.png"));

@@ -4,6 +4,7 @@ use braid_engine::Error;
 use braid_engine::device::{Device, DeviceChoice, DeviceOptions};
 use braid_engine::executor::{Data, Executor, Range, Work};
 use braid_engine::kernel::Element;
+use braid_engine::params::{Init, ParamSpec, Parameters};
 use braid_engine::plan::Place;
 use braid_tests::{gpu, gpu_executor};
 
@@ -159,4 +160,9 @@ fn memory_that_is_not_there_is_an_error_with_advice() {
     executor
         .allocate("small", 4, Element::F32)
         .expect("goes on");
+    // More than addresses reach: in WebAssembly that is a model of some billions of parameters.
+    let spec = ParamSpec::base("w", [u32::MAX, u32::MAX], Init::Constant(0.0), true);
+    let error = Parameters::layout(vec![spec]).expect_err("too large to have places");
+    assert!(matches!(error, Error::Memory { .. }), "{error:?}");
+    assert!(error.to_string().contains("lower model.width"), "{error}");
 }

@@ -31,3 +31,5 @@ pub mod cli;
 pub mod desk;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod progress;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod sweep;

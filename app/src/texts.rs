@@ -42,3 +42,13 @@ fn tokenizer_of(file: &Path) -> Result<Tokenizer> {
     })?;
     Ok(Tokenizer::Bpe(bpe))
 }
+
+/// Name the files of a configuration by their whole paths: a run may go on from another folder.
+pub fn name_files_fully(config: &mut RunConfig) {
+    let files = [&mut config.data.file, &mut config.data.tokenizer_file];
+    for file in files.into_iter().flatten() {
+        if let Ok(path) = std::path::absolute(&*file) {
+            *file = path.to_string_lossy().into_owned();
+        }
+    }
+}

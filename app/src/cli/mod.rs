@@ -2,6 +2,7 @@
 
 mod analyze;
 mod bench;
+mod compare;
 mod dialogs;
 mod doctor;
 mod eval;
@@ -10,6 +11,7 @@ mod inspect;
 mod list;
 mod sample;
 mod shelf;
+mod sweep;
 mod train;
 mod trained;
 mod ui;
@@ -88,6 +90,10 @@ enum Command {
     Eval(eval::EvalArgs),
     /// What a run's model reads, what its states are like, and what each is worth
     Analyze(analyze::AnalyzeArgs),
+    /// Train several configurations with the same seeds and data, and compare them
+    Compare(compare::CompareArgs),
+    /// Train the variants of a sweep file, here or as commands for a scheduler, and compare them
+    Sweep(sweep::SweepArgs),
     /// Let a run's model continue a text
     Sample(sample::SampleArgs),
     /// Configuration, step and parameters of a checkpoint
@@ -216,6 +222,8 @@ pub fn main() -> ExitCode {
         Command::Train(args) => train::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Analyze(args) => analyze::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Sample(args) => sample::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Doctor(args) => doctor::run(&args),

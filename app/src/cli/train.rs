@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Instant;
 
 use braid_engine::data::{Dataset, Tokenizer};
@@ -26,6 +26,7 @@ use crate::run_dir::{Identity, RunDir, RunWriter, Which, read_checkpoint, refuse
 use crate::run_name::default_folder;
 use crate::sampler::parameters;
 use crate::session::{Session, Start};
+use crate::sweep::outcome::{self, refuse_another};
 use crate::texts;
 
 #[derive(Debug, Args)]
@@ -65,6 +66,12 @@ pub(super) struct TrainArgs {
         conflicts_with_all = ["config", "settings", "data", "task", "steps", "seed", "out", "dry_run"]
     )]
     resume: Option<PathBuf>,
+    /// If the folder of --out holds this run already, go on with it; one that is finished is left alone
+    #[arg(long = "continue", requires = "out", conflicts_with_all = ["resume", "dry_run", "ui"])]
+    go_on: bool,
+    /// Save and stop when the standard input ends: how a sweep holds its trainings
+    #[arg(long, hide = true)]
+    stop_with_input: bool,
     /// Print parameters, memory and kernel calls; train nothing
     #[arg(long)]
     dry_run: bool,
@@ -121,12 +128,7 @@ fn configuration(args: &TrainArgs) -> Result<RunConfig, Failure> {
     // Flags first: they name the data, which decides which settings there are.
     settings.extend(args.config.settings.iter().cloned());
     let mut config = RunConfig::parse(&text, &settings)?;
-    let files = [&mut config.data.file, &mut config.data.tokenizer_file];
-    for file in files.into_iter().flatten() {
-        if let Ok(path) = std::path::absolute(&*file) {
-            *file = path.to_string_lossy().into_owned();
-        }
-    }
+    texts::name_files_fully(&mut config);
     Ok(config)
 }
 
@@ -165,6 +167,28 @@ fn until(args: &TrainArgs, config: &RunConfig) -> Result<u64, Failure> {
 fn begin(args: &TrainArgs) -> Outcome {
     let config = configuration(args)?;
     let until = until(args, &config)?;
+    if let Some(folder) = args.out.as_deref().filter(|_| args.go_on)
+        && folder.join("config.toml").is_file()
+    {
+        refuse_another(folder, &config)?;
+        let shown = folder.display();
+        return match outcome::progress(folder)? {
+            outcome::Progress::Finished(done) => {
+                notice(format!(
+                    "nothing to do: the run in {shown} is finished, its val loss is {:.4}",
+                    done.val_loss
+                ));
+                Ok(())
+            }
+            outcome::Progress::Diverged(step) => {
+                let message = format!(
+                    "the run in {shown} diverged at step {step}, and would again; train it with a lower train.lr in another folder"
+                );
+                Err(Failure::new(DIVERGED, message))
+            }
+            _ => resume(args, folder),
+        };
+    }
     let data = dataset(&config, None)?;
     let model = config.model_config(data.vocab_size())?;
     let out = args
@@ -419,8 +443,33 @@ fn watch_ctrl_c() {
     }
 }
 
+/// The standard input has ended.
+static INPUT_ENDED: AtomicBool = AtomicBool::new(false);
+
+/// Read the standard input to its end, which comes when the process that holds the other side ends or lets go.
+fn watch_input() {
+    let watch = || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        INPUT_ENDED.store(true, Ordering::SeqCst);
+    };
+    if let Err(error) = std::thread::Builder::new()
+        .name("input".into())
+        .spawn(watch)
+    {
+        notice(format!("the end of the input will not be seen: {error}"));
+    }
+}
+
+/// Whether somebody wants this to save and end.
+fn asked_to_stop() -> bool {
+    PRESSED.load(Ordering::SeqCst) > 0 || INPUT_ENDED.load(Ordering::SeqCst)
+}
+
 fn train(args: &TrainArgs, mut session: Session, folder: &Path) -> Outcome {
     watch_ctrl_c();
+    if args.stop_with_input {
+        watch_input();
+    }
     let began = Instant::now();
     let from = session.trainer().steps_done();
     let bar = !args.json && std::io::stderr().is_terminal();
@@ -433,7 +482,7 @@ fn train(args: &TrainArgs, mut session: Session, folder: &Path) -> Outcome {
         let lines = progress.show(records);
         progress.suspend(|| lines.iter().for_each(say));
     };
-    while !session.is_over() && PRESSED.load(Ordering::SeqCst) == 0 {
+    while !session.is_over() && !asked_to_stop() {
         match pollster::block_on(session.advance()) {
             Ok(records) => {
                 show(&mut progress, &records);

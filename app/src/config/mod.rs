@@ -13,6 +13,7 @@
 
 mod fields;
 mod layers;
+mod settings;
 
 use braid_engine::data::{
     Dataset, Task, TaskKind, TextDataset, TextOptions, Tokenizer, TokenizerKind,
@@ -244,8 +245,18 @@ impl RunConfig {
                 error.to_string().trim_end()
             ))
         })?;
+        Self::layered([file], settings)
+    }
+
+    /// As [`RunConfig::parse`], of several files: each is laid over those before it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn layered(layers: impl IntoIterator<Item = Table>, settings: &[String]) -> Result<Self> {
         let mut table: Table = DEFAULTS.parse().expect("the defaults are TOML");
-        overlay(&mut table, file)?;
+        for layer in layers {
+            overlay(&mut table, layer)?;
+        }
         let mut settings = settings
             .iter()
             .map(|setting| parse_setting(setting))

@@ -13,4 +13,6 @@ mod looking;
 mod program;
 mod run_dir;
 mod samples;
+mod settings;
+mod sweep;
 mod talk;

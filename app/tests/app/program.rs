@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A small model.
-const SMALL: &[&str] = &[
+pub(super) const SMALL: &[&str] = &[
     "--device",
     "cpu",
     "--set",
@@ -31,19 +31,19 @@ const SMALL: &[&str] = &[
     "train.warmup=2",
 ];
 
-struct Place(TempDir);
+pub(super) struct Place(pub(super) TempDir);
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// Run `braid` in this place.
-    fn braid(&self, args: &[&str]) -> Output {
+    pub(super) fn braid(&self, args: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_braid"))
             .args(args)
             .current_dir(self.0.path())
@@ -51,26 +51,26 @@ impl Place {
             .unwrap()
     }
 
-    fn train(&self, args: &[&str]) -> Output {
+    pub(super) fn train(&self, args: &[&str]) -> Output {
         self.braid(&[&["train"], SMALL, args].concat())
     }
 
     #[track_caller]
-    fn fails(&self, code: i32, args: &[&str], parts: &[&str]) {
+    pub(super) fn fails(&self, code: i32, args: &[&str], parts: &[&str]) {
         check_failure(&self.braid(args), code, parts);
     }
 }
 
-fn stdout(output: &Output) -> String {
+pub(super) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn stderr(output: &Output) -> String {
+pub(super) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[track_caller]
-fn check_failure(output: &Output, code: i32, parts: &[&str]) {
+pub(super) fn check_failure(output: &Output, code: i32, parts: &[&str]) {
     let (out, err) = (stdout(output), stderr(output));
     assert_eq!(output.status.code(), Some(code), "{out}{err}");
     for part in parts {
@@ -80,7 +80,7 @@ fn check_failure(output: &Output, code: i32, parts: &[&str]) {
 }
 
 #[track_caller]
-fn ok(output: &Output) {
+pub(super) fn ok(output: &Output) {
     assert!(
         output.status.success(),
         "{}{}",
@@ -89,7 +89,7 @@ fn ok(output: &Output) {
     );
 }
 
-fn records(path: &Path) -> Vec<Value> {
+pub(super) fn records(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path.join("metrics.jsonl")).unwrap();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -97,7 +97,7 @@ fn records(path: &Path) -> Vec<Value> {
 }
 
 /// Without what differs between runs.
-fn comparable(records: Vec<Value>, event: &str) -> Vec<Value> {
+pub(super) fn comparable(records: Vec<Value>, event: &str) -> Vec<Value> {
     let mut kept: Vec<Value> = records
         .into_iter()
         .filter(|record| record["event"] == event)
@@ -850,7 +850,8 @@ fn every_mechanism_can_be_analysed() {
 fn every_command_has_help_with_an_example() {
     let place = Place::new();
     for command in [
-        "train", "eval", "analyze", "sample", "inspect", "doctor", "verify", "bench",
+        "train", "eval", "analyze", "sample", "inspect", "doctor", "verify", "bench", "sweep",
+        "compare",
     ] {
         let output = place.braid(&[command, "--help"]);
         ok(&output);
@@ -861,7 +862,7 @@ fn every_command_has_help_with_an_example() {
 
 /// Start a long training that saves often.
 #[cfg(unix)]
-fn start(place: &Place, args: &[&str]) -> std::process::Child {
+pub(super) fn start(place: &Place, args: &[&str]) -> std::process::Child {
     let args = [&["train"], args].concat();
     let mut command = Command::new(env!("CARGO_BIN_EXE_braid"));
     command.args(args).current_dir(place.0.path());
@@ -873,7 +874,7 @@ fn start(place: &Place, args: &[&str]) -> std::process::Child {
 
 /// Wait until something is there.
 #[cfg(unix)]
-fn wait_for(what: impl Fn() -> bool) {
+pub(super) fn wait_for(what: impl Fn() -> bool) {
     for _ in 0..2000 {
         if what() {
             return;

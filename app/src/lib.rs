@@ -8,6 +8,7 @@ pub mod analyses;
 pub mod backend;
 pub mod catalogue;
 pub mod config;
+pub mod convert;
 pub mod expert_map;
 pub mod files;
 pub mod form;

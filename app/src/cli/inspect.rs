@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Failure, Outcome, USAGE, say};
+use crate::convert::Origin;
 use crate::frame_log::{self, Recorded};
 use crate::protocol::Frame;
 use crate::report::{active_parameters, grouped, parameter_table, parts};
@@ -125,6 +126,7 @@ pub(super) fn run(args: &InspectArgs) -> Outcome {
         ),
     ];
     let recorded = recorded(&args.path);
+    let origin = Origin::read(&args.path)?;
     if args.json {
         let parts: serde_json::Map<_, _> = parts(&parameters)
             .into_iter()
@@ -152,6 +154,9 @@ pub(super) fn run(args: &InspectArgs) -> Outcome {
                 "notice": recorded.notice,
             });
         }
+        if let Some(origin) = &origin {
+            all["origin"] = json!(origin);
+        }
         if args.tensors {
             let list = parameters.specs().iter().enumerate().map(|(number, spec)| {
                 json!({ "name": spec.name, "shape": spec.shape.dims(), "decay": spec.group.decay, "norm": norm(number) })
@@ -162,6 +167,9 @@ pub(super) fn run(args: &InspectArgs) -> Outcome {
         return Ok(());
     }
     say(format!("checkpoint {}", folder.display()));
+    if let Some(origin) = &origin {
+        say(format!("origin     {}", origin.words()));
+    }
     if let Some(state) = &state {
         say(format!(
             "step       {}, seed {}, trained on {}",

@@ -3,6 +3,7 @@
 mod analyze;
 mod bench;
 mod compare;
+mod convert;
 mod dialogs;
 mod doctor;
 mod eval;
@@ -94,6 +95,8 @@ enum Command {
     Compare(compare::CompareArgs),
     /// Train the variants of a sweep file, here or as commands for a scheduler, and compare them
     Sweep(sweep::SweepArgs),
+    /// Make a trained standard model the start of another mechanism's
+    Convert(convert::ConvertArgs),
     /// Let a run's model continue a text
     Sample(sample::SampleArgs),
     /// Configuration, step and parameters of a checkpoint
@@ -224,6 +227,7 @@ pub fn main() -> ExitCode {
         Command::Analyze(args) => analyze::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Sweep(args) => sweep::run(&args),
+        Command::Convert(args) => convert::run(&args),
         Command::Sample(args) => sample::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Doctor(args) => doctor::run(&args),

@@ -5,6 +5,7 @@
 mod analyses;
 mod backend;
 mod config;
+mod convert;
 mod expert_map;
 mod form;
 mod heat_map;

@@ -40,7 +40,7 @@ const SCALE: [[f64; 3]; 5] = [
     clippy::cast_sign_loss,
     reason = "between 0 and 255"
 )]
-fn colour(weight: f64) -> [u8; 3] {
+pub(crate) fn colour(weight: f64) -> [u8; 3] {
     let at = weight.clamp(0.0, 1.0) * (SCALE.len() - 1) as f64;
     let low = (at as usize).min(SCALE.len() - 2);
     let part = at - low as f64;

@@ -31,6 +31,8 @@ pub mod cli;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod desk;
 #[cfg(not(target_arch = "wasm32"))]
+pub mod html;
+#[cfg(not(target_arch = "wasm32"))]
 pub mod progress;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod sweep;

@@ -93,20 +93,22 @@ impl Table {
         }
     }
 
-    /// For a terminal: title, head, rows with aligned columns.
+    /// Head and rows as a terminal shows them, field by field.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn words(&self) -> Vec<Vec<String>> {
         let head = self
             .columns
             .iter()
             .map(|column| column.trim_end_matches('+').to_owned());
-        let mut lines: Vec<Vec<String>> = vec![head.collect()];
-        lines.extend(
-            self.rows
-                .iter()
-                .take(self.shown)
-                .map(|row| row.iter().map(shown).collect()),
-        );
+        let rows = self.rows.iter().take(self.shown);
+        let rows = rows.map(|row| row.iter().map(shown).collect());
+        std::iter::once(head.collect()).chain(rows).collect()
+    }
+
+    /// For a terminal: title, head, rows with aligned columns.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let lines = self.words();
         let width = |column: usize| {
             let lengths = lines.iter().map(|line| line[column].chars().count());
             lengths.max().unwrap_or(0)

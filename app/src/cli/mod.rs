@@ -10,6 +10,7 @@ mod eval;
 mod frame_times;
 mod inspect;
 mod list;
+mod report;
 mod sample;
 mod shelf;
 mod sweep;
@@ -97,6 +98,8 @@ enum Command {
     Sweep(sweep::SweepArgs),
     /// Make a trained standard model the start of another mechanism's
     Convert(convert::ConvertArgs),
+    /// Write a page about runs or sweeps: one HTML file with its figures, for a browser or a printer
+    Report(report::ReportArgs),
     /// Let a run's model continue a text
     Sample(sample::SampleArgs),
     /// Configuration, step and parameters of a checkpoint
@@ -228,6 +231,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Convert(args) => convert::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Sample(args) => sample::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Doctor(args) => doctor::run(&args),

@@ -55,19 +55,20 @@ pub struct Outcome {
 
 /// What `metrics.jsonl` says.
 #[derive(Debug, Default)]
-struct Metrics {
+pub(crate) struct Metrics {
     /// The last validation.
-    evaluation: Value,
+    pub(crate) evaluation: Value,
     /// The last update.
     train: Value,
     /// The update that diverged.
-    diverged: Option<u64>,
-    seconds: f64,
+    pub(crate) diverged: Option<u64>,
+    /// Of training, over all processes.
+    pub(crate) seconds: f64,
     rates: Vec<f64>,
 }
 
 impl Metrics {
-    fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         let mut metrics = Self::default();
         let mut part = 0.0;
         for line in text.lines() {
@@ -96,7 +97,8 @@ impl Metrics {
         metrics
     }
 
-    fn rate(&mut self) -> f64 {
+    /// Tokens per second, the median.
+    pub(crate) fn rate(&mut self) -> f64 {
         self.rates.sort_by(f64::total_cmp);
         self.rates
             .get(self.rates.len() / 2)

@@ -148,6 +148,12 @@ impl Summary {
     /// The table for a terminal, with what it means.
     #[must_use]
     pub fn text(&self) -> String {
+        format!("{}{EXPLANATION}\n", self.table().text())
+    }
+
+    /// The table for people.
+    #[must_use]
+    pub fn table(&self) -> Table {
         let rows = || self.variants.iter();
         let (bits, answers) = (
             rows().any(|row| row.bits_per_byte.is_some()),
@@ -190,7 +196,7 @@ impl Summary {
             ]);
             table.rows.push(cells);
         }
-        format!("{}{EXPLANATION}\n", table.text())
+        table
     }
 
     /// One row a variant, all figures.

@@ -12,6 +12,7 @@ mod heat_map;
 mod list;
 mod looking;
 mod program;
+mod report;
 mod run_dir;
 mod samples;
 mod settings;

@@ -851,7 +851,7 @@ fn every_command_has_help_with_an_example() {
     let place = Place::new();
     for command in [
         "train", "eval", "analyze", "sample", "inspect", "doctor", "verify", "bench", "sweep",
-        "compare", "convert",
+        "compare", "convert", "report",
     ] {
         let output = place.braid(&[command, "--help"]);
         ok(&output);

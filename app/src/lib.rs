@@ -8,7 +8,6 @@ pub mod analyses;
 pub mod backend;
 pub mod catalogue;
 pub mod config;
-pub mod convert;
 pub mod expert_map;
 pub mod files;
 pub mod form;
@@ -28,6 +27,8 @@ pub mod ui;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod convert;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod desk;
 #[cfg(not(target_arch = "wasm32"))]

@@ -44,6 +44,7 @@ fn tokenizer_of(file: &Path) -> Result<Tokenizer> {
 }
 
 /// Name the files of a configuration by their whole paths: a run may go on from another folder.
+#[cfg(not(target_arch = "wasm32"))]
 pub fn name_files_fully(config: &mut RunConfig) {
     let files = [&mut config.data.file, &mut config.data.tokenizer_file];
     for file in files.into_iter().flatten() {

@@ -188,6 +188,7 @@ pub(super) fn run(args: &ConvertArgs) -> Outcome {
             config_toml: &origin.above(&after.to_toml()),
             config_json: &new_model.to_json(),
             tokenizer_json: &tokenizer_json,
+            text: None,
         },
     )?;
     origin.write(&out)?;

@@ -158,7 +158,6 @@ fn evidence_times() {
             let [mut paints, mut windows, mut firsts] = [Vec::new(), Vec::new(), Vec::new()];
             for _ in 0..5 {
                 let Some(mut visit) = open(gpu) else { return };
-                let mut link = link.clone();
                 if cache == "warm" {
                     visit.load(&link);
                     visit
@@ -168,7 +167,6 @@ fn evidence_times() {
                     std::thread::sleep(Duration::from_secs(2));
                     visit.tab.go("about:blank");
                     visit.heard.clear();
-                    link = format!("?again{link}");
                 }
                 visit.load(&link);
                 let device = if gpu == Gpu::None { "cpu" } else { "gpu" };

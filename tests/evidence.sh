@@ -228,10 +228,10 @@ evidence_frames() {
     build
     cd "$work"
     if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
-        "$braid" ui --device cpu --frame-times 600
+        "$braid" ui --device cpu --frame-times 300
     else
         # A screen in memory. What draws for it may be the processor, whose cores the training wants too.
-        xvfb-run -a -s "-screen 0 1400x900x24" "$braid" ui --device cpu --frame-times 600
+        xvfb-run -a -s "-screen 0 1400x900x24" "$braid" ui --device cpu --frame-times 300
     fi
 }
 
